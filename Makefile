@@ -20,6 +20,7 @@ help: ## Print this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
 setup: $(VENV)/.test-installed ## Create the environment with all that tests and checks need
+	@echo "Ready: $(VENV)"
 
 demo: $(VENV)/.run-installed ## Score the example rollouts and print the summary
 	@mkdir -p build
@@ -34,7 +35,7 @@ check: $(VENV)/.test-installed ## Lint, formatting, types and import contracts
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy --package rewarden
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 format: $(VENV)/.test-installed ## Format the code, and mend what the linter can
 	$(BIN)/ruff check --quiet --fix-only .
