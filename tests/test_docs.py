@@ -1,7 +1,8 @@
 r"""The documents are true where a machine can tell: links lead somewhere, and fenced commands and programs run.
 
 A block fenced as `sh` is a list of commands, one a line (`\` at the end continues it); `# exit status 1` behind one
-says that it should fail. A block fenced as `python` is a whole program. `text` is for everything else.
+says that it should fail. Blocks fenced as `python` are whole programs; a comment on the first line may name the file
+that a later block of the page imports. `text` is for everything else.
 """
 
 from __future__ import annotations
@@ -122,12 +123,16 @@ def test_make_targets_exist(block: Block, root: Path) -> None:
             assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("block", blocks("python"), ids=name)
-def test_programs_run(block: Block, workplace: Path) -> None:
-    """Each `python` block is a program that runs to its end."""
-    (workplace / "program.py").write_text(block.text)
-    result = shell("python -P program.py", workplace)
-    assert result.returncode == 0, result.stderr
+@pytest.mark.parametrize("page", sorted({block.page for block in blocks("python")}))
+def test_programs_run(page: str, workplace: Path) -> None:
+    """The `python` blocks of a page, each in its file, run to their end one after the other."""
+    for block in blocks("python"):
+        if block.page == page:
+            named = re.match(r"# (\w+\.py)$", block.text, flags=re.MULTILINE)
+            program = named[1] if named else f"program_{block.number}.py"
+            (workplace / program).write_text(block.text)
+            result = shell(f"PYTHONPATH=. python -P {program}", workplace)
+            assert result.returncode == 0, result.stderr
 
 
 def test_demo_scores_the_examples(workplace: Path) -> None:

@@ -14,7 +14,8 @@ def test_examples_get_the_outcome_they_announce(root: Path) -> None:
     rows = [json.loads(line) for line in (root / "examples/math_rollouts.jsonl").read_text().splitlines()]
     notes = ("expect", "shows")
     rollouts = [rewarden.Rollout.parse({k: v for k, v in row.items() if k not in notes}) for row in rows]
-    verdicts = rewarden.score(rollouts, recipe="math")
+    with rewarden.Engine("math") as engine:
+        verdicts = engine.score(rollouts)
     got = {row["id"]: str(verdict.outcome) for row, verdict in zip(rows, verdicts, strict=True)}
     assert got == {row["id"]: row["expect"] for row in rows}
     assert [verdict.reward is None for verdict in verdicts] == [row["expect"] == "ungraded" for row in rows]
