@@ -54,10 +54,14 @@ class Box(NamedTuple):
 
 
 class BoxGroup(NamedTuple):
-    """Boxes at the end of a text that are offered together: `alternatives` or else (two or more) a list."""
+    """Boxes at the end of a text that are offered together: `alternatives` or else (two or more) a list.
+
+    `end` is where the last box command of the text ends.
+    """
 
     boxes: tuple[Box, ...]
     alternatives: bool
+    end: int
 
 
 def boxed_spans(text: str) -> list[Box]:
@@ -91,13 +95,18 @@ def last_box(text: str) -> Box | None:
     return _previous_box(text, len(text), 0)
 
 
-def last_group(text: str, last: Box) -> BoxGroup:
-    """The boxes that end with `last` and are offered together with it.
+def last_group(text: str) -> BoxGroup | None:
+    r"""The last box of a text and the boxes before it that are offered together with it, or None without a box.
 
     Boxes joined by nothing, a comma or "and" (units and labels between them allowed) form a list; "or" makes them
     alternatives. Any other text between two boxes means that the later one replaces the earlier one. A box that only
-    approximates the one before it (`\\boxed{1/3} \\approx \\boxed{0.33}`) gives way to it.
+    approximates the one before it (`\boxed{1/3} \approx \boxed{0.33}`) gives way to it.
     """
+    last = _previous_box(text, len(text), 0)
+    if last is None:
+        return None
+    if not last.closed or _previous_command(text, last.start, last.start - _REACH) < 0:
+        return BoxGroup((last,), False, last.end)
     boxes = [last]
     alternatives = False
     at = last.start
@@ -114,7 +123,7 @@ def last_group(text: str, last: Box) -> BoxGroup:
             alternatives = alternatives or link == "or"
             boxes.append(before)
         at = before.start
-    return BoxGroup(tuple(reversed(boxes)), alternatives)
+    return BoxGroup(tuple(reversed(boxes)), alternatives, last.end)
 
 
 def _put_outermost(found: list[Box], box: Box) -> None:
@@ -134,10 +143,14 @@ def _read_box(text: str, start: int) -> Box | None:
     command = _BOX.match(text, start)
     if command is None:
         return None
-    opening = _OPEN.match(text, command.end())
-    if opening is None:
-        return _bare_box(text, start, command.end())
-    inner = opening.end()
+    inner = command.end()
+    if text.startswith("{", inner):
+        inner += 1
+    else:
+        opening = _OPEN.match(text, inner)
+        if opening is None:
+            return _bare_box(text, start, inner)
+        inner = opening.end()
     end = _closing_brace(text, inner)
     if end < 0:
         return Box(start, len(text), inner, text[inner:], False)
@@ -151,9 +164,8 @@ def _closing_brace(text: str, inner: int) -> int:
         return -1
     if text.find("{", inner, end) < 0 and text.find("\\", inner, end) < 0:
         return end
-    depth, braces, escaped = 1, 0, 0
-    stray = -1
-    for brace in _BRACE.finditer(text, inner):
+    depth, escaped, stray = 1, 0, -1
+    for braces, brace in enumerate(_BRACE.finditer(text, inner)):
         mark = brace[0]
         if mark == "}":
             depth -= 1
@@ -167,7 +179,6 @@ def _closing_brace(text: str, inner: int) -> int:
             escaped -= 1
             if escaped < 0 and depth == 1 and stray < 0:
                 stray = brace.end() - 1
-        braces += 1
         if braces > _MAX_BRACES:
             return -1
     # `\boxed{185\}`: an escaped brace that closes nothing else was meant to close the box.

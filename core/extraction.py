@@ -2,11 +2,11 @@ r"""The one place that finds the answer in a model's completion, used by every v
 
 Three policies say what counts as an answer (thinking never does, under any of them):
 
-| policy | an answer is |
-|---|---|
-| `strict` | what the last explicit marker holds: `\boxed{..}`, `\fbox{..}` or `<answer>..</answer>` |
-| `last_boxed` | what the last box holds |
-| `lenient` | the last of: a box, an answer tag, a statement ("the answer is 6", "Answer: 6", `#### 6`); where there is none of these, a text that is nothing but an expression, else the last math span or number, else a text of a few words |
+* `strict`: what the last explicit marker holds: `\boxed{..}`, `\fbox{..}` or `<answer>..</answer>`.
+* `last_boxed`: what the last box holds.
+* `lenient`: the last of a box, an answer tag and a statement ("the answer is 6", "Answer: 6", `#### 6`); without any of
+  these, the first of: the whole text where it is nothing but an expression, the output of the last program run, the
+  last math span or number (that of the later sentence), the whole text where it is a few words.
 
 What is offered last wins: a box followed by "wait, actually" and another box is a retraction. Neighbouring boxes that
 form a list (`\boxed{3}, \boxed{5} and \boxed{7}`) are one list answer. Different answers offered as alternatives
@@ -22,15 +22,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .boxes import MAX_BOXES, Box, boxed_spans, last_box, last_group
-from .prose import Found, is_bare, is_placeholder, last_hash, last_statement, last_value, span_at
+from .boxes import MAX_BOXES, Box, BoxGroup, boxed_spans, last_box, last_group
+from .letters import prose_letters, short_letters
+from .statements import is_placeholder, last_hash, last_statement
 from .thinking import strip_thinking, visible
+from .values import Found, is_bare, last_output, last_value, span_at, whole_span
 
 __all__ = [
     "Box",
     "Extraction",
     "Policy",
     "boxed_spans",
+    "choice_letter",
     "extract",
     "extract_reference",
     "strip_thinking",
@@ -52,9 +55,10 @@ class Extraction:
     `answer` is None where there is no answer to grade; `problem` then says why: `empty` (nothing, or an empty marker),
     `unclosed_thinking`, `truncated` (the last marker never closes), `placeholder` (residue of a template),
     `several_answers`, `not_found`. `method` is the marker that decided: `boxed`, `answer_tag`, `final_answer`,
-    `hash_marker`, `math_span`, `last_number`, `whole_text`, `letter` (multiple choice) or `none`. `candidates` holds
-    the different answers where several were offered as alternatives, else it is empty. `span` is where the answer
-    stands (start, end; in characters of the completion, or of the last assistant message's text), where that is known.
+    `hash_marker`, `tool_output`, `math_span`, `last_number`, `whole_text`, `letter` (multiple choice, in prose) or
+    `none`. `candidates` holds the different answers where several were offered as alternatives, else it is empty.
+    `span` is where the answer stands (start, end; in characters of the completion, or of the last assistant message's
+    text), where that is known.
     """
 
     answer: str | None
@@ -73,25 +77,18 @@ def extract(completion: str | Sequence[Any], policy: Policy = "lenient") -> Extr
     if shown.problem is not None:
         return Extraction(None, "none", problem=shown.problem)
     text, offset = shown.text, shown.offset
-    box = last_box(text)
-    end = box.end if box is not None else 0
-    if policy == "last_boxed":
-        return _missing() if box is None else _from_boxes(text, box, offset)
-    tag_close = text.rfind(_CLOSE_TAG, end)
-    tag_open = text.rfind(_OPEN_TAG, 0 if tag_close >= 0 else end)
-    if tag_close >= 0 and (box is None or tag_open > box.end):
-        return _from_tag(text, tag_open, tag_close, offset)
-    if tag_open >= end and tag_close < 0 and (box is None or box.closed):
-        return Extraction(None, "answer_tag", problem="truncated")
-    if policy == "strict":
-        return _missing() if box is None else _from_boxes(text, box, offset)
-    if box is not None:
-        if box.closed and len(text) - end > _MIN_LATE:
-            late = last_statement(text, end, late=True)
+    group = last_group(text)
+    if policy != "last_boxed":
+        tagged = _from_tag(text, group.end if group is not None else 0, offset)
+        if tagged is not None:
+            return tagged
+    if group is not None:
+        if policy == "lenient" and len(text) - group.end > _MIN_LATE:
+            late = last_statement(text, group.end, late=True)
             if late is not None:
                 return _from_found(late, offset)
-        return _from_boxes(text, box, offset)
-    return _from_prose(text, offset)
+        return _from_boxes(group, offset)
+    return _from_prose(text, offset) if policy == "lenient" else _missing()
 
 
 def extract_reference(text: str) -> Extraction:
@@ -104,9 +101,9 @@ def extract_reference(text: str) -> Extraction:
     stripped = text.strip()
     if not stripped:
         return Extraction(None, "none", problem="empty")
-    box = last_box(stripped)
-    if box is not None:
-        found = _from_boxes(stripped, box, 0)
+    group = last_group(stripped)
+    if group is not None:
+        found = _from_boxes(group, 0)
         if found.candidates:
             return Extraction(" or ".join(found.candidates), "boxed", found.candidates)
         return found
@@ -123,6 +120,36 @@ def extract_reference(text: str) -> Extraction:
     return Extraction(stripped, "whole_text")
 
 
+def choice_letter(completion: str | Sequence[Any], letters: str = "ABCDEFGHIJ") -> Extraction:
+    r"""Find the letter that a completion chooses among `letters` (capitals), as capital letter.
+
+    A box or an answer tag decides where it holds a letter (`\boxed{\text{(C)}}`, `<answer>C. Paris</answer>`), unless a
+    statement after it names another one; where it holds something else, or is not there, the prose decides. Letters
+    offered together ("A or B") are `several_answers`. References such as `(C) Paris` are read by it too.
+    """
+    shown = visible(completion)
+    if shown.problem is not None:
+        return Extraction(None, "none", problem=shown.problem)
+    marked = extract(shown.text)
+    if marked.answer is None and marked.method in ("boxed", "answer_tag"):
+        return marked
+    if marked.candidates and all(short_letters(candidate, letters) for candidate in marked.candidates):
+        return marked
+    chosen: tuple[str, ...] = ()
+    if marked.answer is not None and marked.method in ("boxed", "answer_tag", "final_answer", "whole_text"):
+        chosen = short_letters(marked.answer, letters)
+    method = marked.method if chosen else "letter"
+    chosen = chosen or prose_letters(shown.text, letters)
+    if not chosen:
+        return _missing()
+    if len(chosen) > 1:
+        return Extraction(None, method, chosen, "several_answers")
+    if marked.span is None or method == "letter" or shown.offset < 0:
+        return Extraction(chosen[0], method)
+    start, end = marked.span
+    return Extraction(chosen[0], method, span=(start + shown.offset, end + shown.offset))
+
+
 def _missing() -> Extraction:
     return Extraction(None, "none", problem="not_found")
 
@@ -136,13 +163,12 @@ def _answered(answer: str, method: str, start: int, end: int, offset: int) -> Ex
     return Extraction(answer, method, span=(start + offset, end + offset) if offset >= 0 else None)
 
 
-def _from_boxes(text: str, box: Box, offset: int) -> Extraction:
-    if not box.closed:
-        return Extraction(None, "boxed", problem="truncated")
-    group = last_group(text, box)
+def _from_boxes(group: BoxGroup, offset: int) -> Extraction:
     boxes = group.boxes
     if len(boxes) == 1:
         box = boxes[0]
+        if not box.closed:
+            return Extraction(None, "boxed", problem="truncated")
         return _answered(_unboxed(box.content), "boxed", box.inner, box.inner + len(box.content), offset)
     contents = tuple(dict.fromkeys(_unboxed(each.content).strip() for each in boxes))
     if not all(contents):
@@ -165,24 +191,25 @@ def _unboxed(content: str) -> str:
     return inner.replace("\\boxed", "").replace("\\fbox", "") if "box" in inner else inner
 
 
-def _from_tag(text: str, tag_open: int, tag_close: int, offset: int) -> Extraction:
-    if tag_open < 0:
-        # The opening tag was prefilled in the prompt, as thinking tags are.
-        start = 0
-    else:
-        start = tag_open + len(_OPEN_TAG)
-    content = text[start:tag_close]
-    options = _tag_alternatives(text, tag_open)
-    if options and options != content.strip():
-        return Extraction(None, "answer_tag", (options, content.strip()), "several_answers")
-    bare = content.strip().strip("*`").strip()
-    span = span_at(bare, 0)
-    if span is not None and span.end == len(bare):
-        bare = span.content
-    return _answered(bare, "answer_tag", start, tag_close, offset)
+def _from_tag(text: str, boxed_end: int, offset: int) -> Extraction | None:
+    """What the last answer tag holds, where it stands after the last box (which may be inside another tag)."""
+    close = text.rfind(_CLOSE_TAG, boxed_end)
+    if close < 0:
+        return Extraction(None, "answer_tag", problem="truncated") if text.find(_OPEN_TAG, boxed_end) >= 0 else None
+    opening = text.rfind(_OPEN_TAG, 0, close)
+    if boxed_end and opening < boxed_end:
+        return None
+    # Without an opening tag, it was prefilled in the prompt, as thinking tags are.
+    start = opening + len(_OPEN_TAG) if opening >= 0 else 0
+    content = text[start:close].strip()
+    other = _tag_alternative(text, opening)
+    if other and other != content:
+        return Extraction(None, "answer_tag", (other, content), "several_answers")
+    bare = content.strip("*`").strip()
+    return _answered(whole_span(bare) or bare, "answer_tag", start, close, offset)
 
 
-def _tag_alternatives(text: str, tag_open: int) -> str:
+def _tag_alternative(text: str, tag_open: int) -> str:
     """The content of an answer tag just before the last one that is offered with it, or an empty string."""
     before = text.rfind(_CLOSE_TAG, max(0, tag_open - 40), max(tag_open, 0))
     if before < 0:
@@ -209,12 +236,12 @@ def _from_prose(text: str, offset: int) -> Extraction:
     if stated is not None:
         return _from_found(stated, offset)
     whole = text.strip(_MARKDOWN) if len(text) <= 2 * _MAX_WHOLE else ""
-    span = span_at(whole, 0)
-    if span is not None and span.end == len(whole):
-        return _answered(span.content, "math_span", 0, len(text), offset)
+    spanned = whole_span(whole)
+    if spanned is not None:
+        return _answered(spanned, "math_span", 0, len(text), offset)
     if whole and "$" not in whole and is_bare(whole):
         return _answered(whole.rstrip(".").strip() or whole, "whole_text", 0, len(text), offset)
-    value = last_value(text)
+    value = last_output(text) or last_value(text)
     if value is not None:
         return _from_found(value, offset)
     if whole and len(whole) <= _MAX_WHOLE and len(whole.split()) <= _MAX_WORDS:
@@ -227,6 +254,9 @@ _DELIMITER = re.compile(r"\$|\\[(\[]")
 
 def _without_delimiters(text: str) -> str:
     """A short gold answer without math delimiters: `$1$ and $2$` is `1 and 2`. Amounts of money stay as they are."""
+    whole = whole_span(text)
+    if whole is not None:
+        return whole
     parts: list[str] = []
     at = 0
     while (opening := _DELIMITER.search(text, at)) is not None:

@@ -13,9 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 _NAMES = r"think|thinking|thought|thoughts|reasoning"
-_TAG = re.compile(
-    rf"<(?P<a>/?)(?:{_NAMES})>|◁(?P<b>/?)think▷|\[(?P<c>/?)THINK\]|<\|(?P<d>begin|end)_of_thought\|>"
-)
+_TAG = re.compile(rf"<(?P<a>/?)(?:{_NAMES})>|◁(?P<b>/?)think▷|\[(?P<c>/?)THINK\]|<\|(?P<d>begin|end)_of_thought\|>")
 _TURN = re.compile(r"<\|(?!begin_of_thought|end_of_thought)[a-z][a-z_]{1,30}\|>|</s>|<｜[^｜\n]{1,40}｜>")
 _TURN_HEADER = re.compile(r"assistant\b[ \t]*\n*|\s*+")
 _HARMONY = "<|channel|>"
@@ -56,7 +54,7 @@ def visible(completion: str | Sequence[Any]) -> Visible:
             return Visible("", 0, "unclosed_thinking")
         text = found
     offset = 0
-    if "<|" in text or "</s>" in text or "<｜" in text:
+    if "<" in text and ("<|" in text or "</s>" in text or "<｜" in text):
         text, offset, unfinished = _first_turn(text)
         if unfinished:
             return Visible("", offset, "unclosed_thinking")
@@ -102,7 +100,7 @@ def _may_think(text: str) -> bool:
 
 
 def _first_turn(text: str) -> tuple[str, int, bool]:
-    """Cut the text at the first end-of-turn token that follows anything. The flag: only unfinished analysis is there."""
+    """Cut the text at the first end-of-turn token that follows anything; the flag says that only analysis is there."""
     if _HARMONY in text:
         final = text.rfind(_HARMONY_FINAL)
         if final < 0:
