@@ -1,6 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewarden grades what a language model wrote, so that a trainer can learn from it."""
+r"""Rewarden grades what a language model wrote, so that a trainer can learn from it.
+
+```python
+import rewarden
+
+with rewarden.Engine("math") as engine:
+    verdicts = engine.score([rewarden.Rollout(completion=r"... \boxed{42}", reference="42")])
+```
+"""
 
 from __future__ import annotations
 
+from .core.budget import Budget
+from .core.engine import Engine
+from .core.errors import RecipeError, RewardenError, RolloutError, ScorerError, UnknownScorerError
+from .core.reasons import Reason
+from .core.recipe import Recipe
+from .core.registry import register
+from .core.rollout import Message, Rollout, Tokens
+from .core.scorer import Resource, Scorer, Unit, scorer
+from .core.verdict import (
+    Graded,
+    Outcome,
+    Span,
+    Trace,
+    Verdict,
+    correct,
+    incorrect,
+    no_answer,
+    scored,
+    ungraded,
+)
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Budget",
+    "Engine",
+    "Graded",
+    "Message",
+    "Outcome",
+    "Reason",
+    "Recipe",
+    "RecipeError",
+    "Resource",
+    "RewardenError",
+    "Rollout",
+    "RolloutError",
+    "Scorer",
+    "ScorerError",
+    "Span",
+    "Tokens",
+    "Trace",
+    "Unit",
+    "UnknownScorerError",
+    "Verdict",
+    "correct",
+    "incorrect",
+    "no_answer",
+    "register",
+    "scored",
+    "scorer",
+    "ungraded",
+]

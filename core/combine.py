@@ -1,0 +1,64 @@
+"""One verdict from the verdicts of several parts: pure rules, no scorer is called here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .reasons import Reason
+from .recipe import Follow, Part, Route
+from .verdict import Outcome, Verdict, ungraded
+
+
+def combine(step: Route | Follow, verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict of a step whose parts gave `verdicts`, in their order.
+
+    * A required part (and every gate) that is ungraded makes the whole ungraded.
+    * A gate whose reward is below its threshold makes the reward 0.
+    * The reward is the weighted mean of the other parts; an optional ungraded part leaves it together with its weight,
+      because counting it as 0 would invent a reward. Then `scale` and `offset` are applied, to every graded outcome.
+    * One part alone keeps its own outcome, reason and evidence.
+    """
+    if len(step.parts) == 1:
+        return _scaled(step, verdicts[0])
+    components = {part.label: verdict.reward for part, verdict in zip(step.parts, verdicts, strict=True)}
+    evidence = {p.label: dict(v.evidence) for p, v in zip(step.parts, verdicts, strict=True) if v.evidence is not None}
+    weighed: list[tuple[Part, Verdict]] = []
+    closed: list[str] = []
+    for part, verdict in zip(step.parts, verdicts, strict=True):
+        if verdict.reward is None:
+            if part.required or part.gate is not None:
+                why = f"part {part.label!r} is ungraded ({verdict.reason}): {verdict.explanation}"
+                return ungraded(Reason.PART_UNGRADED, why, components=components, evidence=evidence)
+        elif part.gate is None:
+            weighed.append((part, verdict))
+        elif verdict.reward < part.gate:
+            closed.append(part.label)
+    if not weighed:
+        return ungraded(
+            Reason.PART_UNGRADED, "no part of the recipe is graded", components=components, evidence=evidence
+        )
+    if closed:
+        reward, outcome, explanation = 0.0, Outcome.INCORRECT, f"stopped at the gate {', '.join(map(repr, closed))}"
+    else:
+        total = sum(part.weight for part, _ in weighed)
+        reward = sum(part.weight * verdict.reward for part, verdict in weighed if verdict.reward is not None) / total
+        outcome, explanation = _outcome([verdict.outcome for _, verdict in weighed]), ""
+    whole = Verdict(outcome, reward, None, explanation, components=components, evidence=evidence or None)
+    return _scaled(step, whole)
+
+
+def _outcome(outcomes: Sequence[Outcome]) -> Outcome:
+    kinds = set(outcomes)
+    if len(kinds) == 1:
+        return kinds.pop()
+    if Outcome.SCORED in kinds:
+        return Outcome.SCORED
+    if kinds <= {Outcome.INCORRECT, Outcome.NO_ANSWER}:
+        return Outcome.INCORRECT
+    return Outcome.PARTIAL
+
+
+def _scaled(step: Route | Follow, verdict: Verdict) -> Verdict:
+    if verdict.reward is None or (step.scale == 1.0 and step.offset == 0.0):
+        return verdict
+    return verdict.with_reward(verdict.reward * step.scale + step.offset)

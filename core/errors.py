@@ -1,0 +1,35 @@
+"""Every exception that Rewarden raises on purpose.
+
+One root, `RewardenError`; each category also inherits the standard type that a caller would expect, pickles, and says
+what to do next in its message. Faults of a *rollout* are never exceptions: they are verdicts (see `verdict.py`).
+"""
+
+from __future__ import annotations
+
+
+class RewardenError(Exception):
+    """The root of all errors of this package."""
+
+
+class RecipeError(RewardenError, ValueError):
+    """A recipe cannot be read, names something unknown, or contradicts itself."""
+
+
+class UnknownScorerError(RewardenError, LookupError):
+    """No scorer of that name (or that pinned version) is registered."""
+
+
+class ScorerError(RewardenError, TypeError):
+    """A scorer breaks the protocol: wrong attributes, or a result that is no verdict."""
+
+
+class RolloutError(RewardenError, ValueError):
+    """A row is not a rollout: a field is missing or has the wrong type."""
+
+
+class DumpError(RewardenError, ValueError):
+    """A rollout file cannot be read or written as asked."""
+
+
+class PoolError(RewardenError, RuntimeError):
+    """The worker pool cannot start, or was used after it was closed."""

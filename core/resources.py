@@ -1,0 +1,213 @@
+"""What scorers run on: the pool, the event loop and the threads, each made when first needed.
+
+`Resources.start` sends work where its scorer's `resource` says and returns at once; calling what it returns waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from time import perf_counter
+from typing import Any
+
+from .budget import Budget
+from .pool import Batch, Pool
+from .reasons import Reason
+from .recipe import Limits
+from .scorer import Resource, Scorer
+from .verdict import Trace, Verdict
+from .work import Scoring, Work, checked, from_report, raised, score_alone, score_units
+
+log = logging.getLogger(__name__)
+
+Wait = Callable[[], list[list[Verdict]]]
+"""Waits for work under way: the verdicts of each unit."""
+
+
+class Resources:
+    """Owns processes and threads; `close` ends them all."""
+
+    def __init__(self, limits: Limits, *, workers: int | None, preload: Sequence[str]) -> None:
+        self._limits = limits
+        self._workers = workers
+        self._preload = preload
+        self._lock = threading.Lock()
+        self._pool: Pool | None = None
+        self._loop: _Loop | None = None
+        self._threads: ThreadPoolExecutor | None = None
+        self._gpu: ThreadPoolExecutor | None = None
+        self._slots: dict[str, asyncio.Semaphore] = {}
+
+    def start(self, scorer: Scorer, works: list[Work], traces: Sequence[Sequence[Trace]]) -> Wait:
+        """Send the work to the scorer's resource."""
+        if not works:
+            return list
+        match scorer.resource:
+            case Resource.CPU:
+                return self._in_pool(scorer, works, traces)
+            case Resource.IO:
+                return self._in_loop(scorer, works, traces)
+            case Resource.GPU | Resource.SANDBOX:
+                return self._in_threads(scorer, works, traces)
+            case _:
+                done = _timed(lambda: [score_alone(scorer, work) for work in works], traces)
+                return lambda: done
+
+    def _in_pool(self, scorer: Scorer, works: list[Work], traces: Sequence[Sequence[Trace]]) -> Wait:
+        budgets = [self._budget(scorer, work) for work in works]
+        batch: Batch = self._get_pool().submit(Scoring(scorer), [(work.views, work.priors) for work in works], budgets)
+
+        def wait() -> list[list[Verdict]]:
+            out = []
+            for work, report, some in zip(works, batch.wait(), traces, strict=True):
+                for trace in some:
+                    trace.pooled = True
+                    trace.seconds += report.wall_s / len(some)
+                    trace.attempts = report.attempts
+                out.append(from_report(scorer, work, report))
+            return out
+
+        return wait
+
+    def _in_loop(self, scorer: Scorer, works: list[Work], traces: Sequence[Sequence[Trace]]) -> Wait:
+        loop = self._get_loop()
+
+        async def one(work: Work, some: Sequence[Trace]) -> list[Verdict]:
+            slots = self._slots.setdefault(scorer.name, asyncio.Semaphore(scorer.concurrency))
+            async with slots:
+                started = perf_counter()
+                limit = self._budget(scorer, work).wall_s
+                try:
+                    pending = scorer.score(work.views, work.priors)
+                    if not isinstance(pending, Awaitable):
+                        raise TypeError("the scorer's resource is 'io', so its score() must be async")
+                    return checked(await asyncio.wait_for(pending, limit), len(work.views))
+                except TimeoutError:
+                    return work.failed(Reason.DEADLINE, f"no answer within {limit:g} s")
+                except Exception as error:  # noqa: BLE001 - whatever it raises is its verdict
+                    return work.failed(Reason.SCORER_ERROR, raised(error))
+                finally:
+                    for trace in some:
+                        trace.seconds += (perf_counter() - started) / len(some)
+
+        async def all_of_them() -> list[list[Verdict]]:
+            return await asyncio.gather(*(one(work, some) for work, some in zip(works, traces, strict=True)))
+
+        return loop.submit(all_of_them()).result
+
+    def _in_threads(self, scorer: Scorer, works: list[Work], traces: Sequence[Sequence[Trace]]) -> Wait:
+        if scorer.resource is Resource.GPU:
+            whole: Future[list[list[Verdict]]] = self._get_gpu().submit(
+                _timed, lambda: score_units(scorer, works), traces
+            )
+            return whole.result
+        threads = self._get_threads(scorer.concurrency)
+
+        def one(work: Work, some: Sequence[Trace]) -> list[list[Verdict]]:
+            return _timed(lambda: [score_alone(scorer, work)], [some])
+
+        each = [threads.submit(one, work, some) for work, some in zip(works, traces, strict=True)]
+        return lambda: [future.result()[0] for future in each]
+
+    def _budget(self, scorer: Scorer, work: Work) -> Budget:
+        """The budget of all the members together, under the recipe's limits."""
+        try:
+            each = [scorer.budget(view) for view in work.views]
+        except Exception:
+            log.warning("budget() of %s raised; using the default", scorer.name, exc_info=True)
+            each = [Budget()] * len(work.views)
+        cpu, wall = self._limits.cpu_s, self._limits.wall_s
+        return Budget(
+            sum(cpu if cpu is not None else budget.cpu_s for budget in each),
+            sum(wall if wall is not None else budget.wall_s for budget in each),
+        )
+
+    def _get_pool(self) -> Pool:
+        with self._lock:
+            if self._pool is None:
+                self._pool = Pool(workers=self._workers, preload=self._preload, memory_mb=self._limits.worker_memory_mb)
+            return self._pool
+
+    def _get_loop(self) -> _Loop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = _Loop()
+            return self._loop
+
+    def _get_threads(self, most: int) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(most, thread_name_prefix="rewarden-sandbox")
+            return self._threads
+
+    def _get_gpu(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._gpu is None:
+                self._gpu = ThreadPoolExecutor(1, thread_name_prefix="rewarden-gpu")
+            return self._gpu
+
+    def warm(self, scorers: Sequence[Scorer]) -> None:
+        """Start what these scorers run on, so that the first rollout does not wait for it."""
+        if any(scorer.resource is Resource.CPU for scorer in scorers):
+            self._get_pool()
+
+    @property
+    def pool(self) -> Pool | None:
+        """The pool, if any work has needed it."""
+        return self._pool
+
+    def close(self) -> None:
+        """Stop everything; work under way comes back as cancelled."""
+        with self._lock:
+            pool, loop, threads, gpu = self._pool, self._loop, self._threads, self._gpu
+            self._pool = self._loop = self._threads = self._gpu = None
+        if pool is not None:
+            pool.close()
+        if loop is not None:
+            loop.close()
+        for executor in (threads, gpu):
+            if executor is not None:
+                executor.shutdown(wait=False, cancel_futures=True)
+
+
+class _Loop:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="rewarden-io", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+            self._loop.run_until_complete(self._cancel_all())
+        finally:
+            self._loop.close()
+
+    async def _cancel_all(self) -> None:
+        pending = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+
+    def submit(self, work: Coroutine[Any, Any, list[list[Verdict]]]) -> Future[list[list[Verdict]]]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5)
+
+
+def _timed(run: Callable[[], list[list[Verdict]]], traces: Sequence[Sequence[Trace]]) -> list[list[Verdict]]:
+    started = perf_counter()
+    done = run()
+    each = (perf_counter() - started) / max(1, sum(len(some) for some in traces))
+    for some in traces:
+        for trace in some:
+            trace.seconds += each
+    return done
