@@ -20,7 +20,7 @@ _MAX_GAP = 90
 
 _BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])")
 _OPEN = re.compile(r"\s*+\{")
-_BARE = re.compile(r"[ \t]*+((?:\\[A-Za-z]+|\{[^{}\n]{0,200}\}|[^\s$\\{}])*+)")
+_BARE = re.compile(r"[ \t]*+((?:\\(?!boxed|fbox)[A-Za-z]+|\{[^{}\n]{0,200}\}|[^\s$\\{}]++){0,64}+)")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _TOKEN = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])(?:\s*+\{)?|\\.|[{}]", re.DOTALL)
 
@@ -86,8 +86,12 @@ def boxed_spans(text: str) -> list[Box]:
                 stack.append((token.start(), token.end()))
             else:
                 _put_outermost(found, _bare_box(text, token.start(), token.end()))
-    opened = [Box(start, len(text), inner, text[inner:], False) for start, inner in stack if start >= 0]
-    return sorted(found + opened[-1:]) if opened else found
+    unclosed = next((place for place in reversed(stack) if place[0] >= 0), None)
+    if unclosed is not None:
+        start, inner = unclosed
+        found.append(Box(start, len(text), inner, text[inner:], False))
+        found.sort()
+    return found
 
 
 def last_box(text: str) -> Box | None:

@@ -3,7 +3,7 @@ r"""The letter that a text chooses, for multiple choice: `C`, `(C)`, `**C**`, `C
 Covered: a short answer that is a letter, with or without the text of the option; English statements in prose; a last or
 first line that opens with a letter; a letter left standing after negated ones ("it can't be A or B") are set aside.
 Not covered: an option named by its text alone, which only a verifier that knows the options can match.
-Time is linear: statements are found by one pass, and the last resorts look at the last 4,000 characters.
+Time is bounded: statements are looked for in the last 16 kB, and the last resorts are the last 4,000 characters.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+_WINDOW = 16_384
 _TAIL = 4_000
 _MAX_SHORT = 200
 
@@ -19,14 +20,16 @@ _WRAPPER = re.compile(r"\\(?:text\w*|mathrm|mathbf|mathsf|mathit|mbox|bf|rm)(?![
 _ARTICLE = re.compile(
     r"\s+(?!(?:or|and|is|was|are|because|since|as|which|would|for|but|so|with|it|must|fits|works)\b)[a-z]"
 )
+_PRONOUN = re.compile(r"\s+(?!(?:or|and|is|because|since|as|for|fits)\b)[a-z]|['’]")
 _REJECTED_BEFORE = re.compile(
     r"(?:\bnot|n['’]t|\bcannot|\bnever|\bneither|\bnor|\brule[sd]? out|\beliminat\w+|\bexclud\w+|\breject\w*|\bif"
     r"|\bthan|\bunlike)\b[^.,;\n]{0,30}$",
     re.IGNORECASE,
 )
 _REJECTED_AFTER = re.compile(
-    r"[).*:\s]*(?:fail(?:s|ed)?\b|(?:does|do|did) not\b)|[).*:\s]*(?:is|are|was|were|can|could|must|seems?)\s(?:\w+\s)?(?:not\b|wrong|incorrect|false|be (?:ruled|excluded"
-    r"|eliminated)|ruled out|eliminated|out\b|invalid)|[).*:\s]*(?:isn|aren|can|doesn|don|didn)['’]t",
+    r"[).*:\s]*(?:fail(?:s|ed)?\b|(?:does|do|did) not\b|(?:isn|aren|can|doesn|don|didn)['’]t"
+    r"|(?:is|are|was|were|can|could|must|seems?)\s(?:\w+\s)?(?:not\b|wrong|incorrect|false|invalid|out\b|ruled out"
+    r"|eliminated|be (?:ruled|excluded|eliminated)))",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -57,15 +60,16 @@ def _patterns(letters: str) -> _Patterns:
             rf"(?:(?i:either|options?|answers?)\s+)?{option}(?:\s*(?:,|/|&|;|\||\b(?i:and|or)\b)+\s*{option})+\.?"
         ),
         re.compile(
-            r"(?i:\b(?:answers?|options?|choices?|choose|chose|pick|select(?:ed)?|go(?:ing)? with|i(?:['’]d)? (?:think|say"
-            r"|believe|guess)|must be|has to be|should be|therefore|thus|hence|so|conclude)\b"
-            r"(?:\s*(?:[:=,]|\b(?:is|it['’]s|it|would|must|be|that|the|an?|option|choice|answer|letter|for sure|definitely"
-            r"|clearly|correct|right|best|number|final|most likely|probably|with)\b)){0,7}+)"
+            r"(?i:\b(?:answers?|options?|choices?|choose|chose|pick|select(?:ed)?|go(?:ing)? with|must be|has to be"
+            r"|should be|i(?:['’]d)? (?:think|say|believe|guess)|therefore|thus|hence|so|conclude)\b"
+            r"(?:\s*(?:[:=,]|\b(?:is|it['’]s|it|would|must|be|that|the|an?|option|choice|answer|letter|for sure"
+            r"|definitely|clearly|correct|right|best|number|final|most likely|probably|with)\b)){0,7}+)"
             rf"[\s:*_(\[\"'$]*+(?:\\\(|\\(?:text|boxed|mathrm|textbf)\{{\(?)?(?P<one>{one})(?![\w'’])"
         ),
         re.compile(rf"[)\]*]*(?:\s*(?:/|\||\b(?i:or)\b)\s*[(\[*]*(?P<one>{one})(?![\w'’]))"),
         re.compile(
-            rf"[\s*_>#(\[\"'$-]*+(?:(?i:option|choice|answer)\s*:?\s*)?[(\[*]*(?P<one>{one})(?P<rest>[)\].:*,]+|$|\s)"
+            rf"[\s*_>#(\[\"'$-]*+(?:(?i:option|choice|answer)\s*:?\s*)?[(\[*]*"
+            rf"(?P<one>{one})(?P<rest>[)\].:*,]+|$|\s)"
         ),
         re.compile(rf"(?:\((?P<one>{one})\)|\*\*\(?(?P<two>{one})\)?[.:]?\*\*)"),
         re.compile(rf"(?<![\w'’\\=+*/^-])(?P<one>{one})(?![\w'’=+*/^])"),
@@ -93,7 +97,7 @@ def short_letters(answer: str, letters: str) -> tuple[str, ...]:
 def prose_letters(text: str, letters: str) -> tuple[str, ...]:
     """The letter that a running text chooses in the end; several where it cannot decide; none where it names none."""
     patterns = _patterns(letters)
-    stated = _last_stated(text, patterns)
+    stated = _last_stated(text[-_WINDOW:], patterns)
     if stated:
         return stated
     tail = text[-_TAIL:].strip()
@@ -146,4 +150,6 @@ def _standing(sentence: str, pattern: re.Pattern[str]) -> tuple[str, ...]:
 
 def _is_word(letter: str, text: str, at: int) -> bool:
     """Whether a letter is the article "A" or the pronoun "I" in a sentence."""
-    return letter in "AI" and _ARTICLE.match(text, at + 1) is not None
+    return (letter == "A" and _ARTICLE.match(text, at + 1) is not None) or (
+        letter == "I" and _PRONOUN.match(text, at + 1) is not None
+    )

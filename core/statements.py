@@ -14,6 +14,7 @@ from .values import JOINT, NUMBER, OR, Found, Span, distinct, is_bare, joined, l
 _MAX_MENTIONS = 24
 _MAX_STATEMENT = 400
 _MAX_LIST = 64
+_MAX_WORDS = 8
 
 _ASCII_NEEDLES = ("nswer", "NSWER", "ntwort", "espuesta", "esposta", "isposta")
 _NEEDLES = (*_ASCII_NEEDLES, "答案", "答え", "éponse", "твет")
@@ -34,12 +35,12 @@ _DOUBTED = re.compile(
 _LEAD = re.compile(
     r"(?:\s|[*_\"'“”‘’`>:：]|\\\")*+"
     r"(?:(?:simply|just|therefore|thus|then|definitely|clearly|certainly|for sure|indeed|equal to|given by|exactly|now"
-    r"|approximately|about|surely|probably|option|choice|the|is)\s++[*_\"'`]*+){0,4}"
+    r"|approximately|about|surely|probably|either|option|choice|the|is)\s++[*_\"'`]*+){0,4}"
 )
-_SENTENCE_END = re.compile(r"[.!?](?=[\s*_\"'”)\]}]|\\\"|$)|[。！？]|\*\*|</|\n|\|\|")
+_SENTENCE_END = re.compile(r"[.?](?=[\s*_\"'”)\]}]|\\\"|$)|!(?=[*_\"'”]*(?:$|\n|\s+[A-Z]))|[。！？]|\*\*|</|\n|\|\|")
 _CLAUSE = re.compile(
-    r"(?:\s*,)?\s+(?:because|since|as|which|where|when|so|for|if|after|that|giving|using|by|due|hence|it|with|but|and"
-    r"\s(?:the|so|thus|therefore|hence|we|this|it))\b|\s\(|;|\s[—–]\s|,\s(?=[a-z]{2})",
+    r"(?:\s*,)?\s+(?:because|since|as|which|where|when|so|for|if|after|that|giving|using|due|hence|it|but"
+    r"|and\s(?:the|so|thus|therefore|hence|we|this|it))\b|\s\((?=[a-z]{2})(?!mod)|[,;]\s(?=[a-z]{2})|\s[—–]\s",
     re.IGNORECASE,
 )
 _OUTRIGHT = re.compile(r"[\d\\=+^/*<>]|^\W*[A-Za-z]\W*$")
@@ -117,25 +118,25 @@ def _stated(text: str, start: int, *, late: bool) -> Found | None:
     if not stated or re.match(r"(?:not|n't|wrong|incorrect|correct|right)\b", stated, re.IGNORECASE):
         return None
     at += raw.find(stated)
-    options = tuple(part for part in OR.split(stated) if part)
-    if len(options) > 1 and all(len(option) <= 48 and is_bare(option) for option in options):
-        options = tuple(piece.strip() for option in options for piece in option.split(", "))
-        return Found(stated, at, at + len(stated), "final_answer", distinct(options))
-    if is_bare(stated):
-        return _made(stated, at)
     clause = _CLAUSE.search(stated)
-    head = stated[: clause.start()].rstrip(" ,:") if clause else ""
-    if head and is_bare(head):
+    head = (stated[: clause.start()].rstrip(" ,:") if clause else "") or stated
+    options = tuple(part for part in OR.split(head) if part)
+    if len(options) > 1 and all(len(option) <= 48 and is_bare(option) for option in options):
+        if not any(bracket in head for bracket in "([{"):
+            options = tuple(piece.strip() for option in options for piece in option.split(", "))
+        return Found(head, at, at + len(head), "final_answer", distinct(options))
+    if is_bare(head):
         return _made(head, at)
-    number = NUMBER.match(stated)
+    number = NUMBER.match(head)
     if number is not None:
-        return _made(number[0], at)
+        several = NUMBER.search(head, number.end()) is not None and len(head.split()) <= _MAX_WORDS
+        return _made(head if several else number[0], at)
     if late and (stop is None or not _is_strong(text, start)):
         return None
     value = last_value(stated)
     if value is not None and not value.candidates:
         return Found(value.answer, at + value.start, at + value.end, "final_answer")
-    if late or len(stated.split()) > 8:
+    if late or len(stated.split()) > _MAX_WORDS:
         return None
     return Found(stated, at, at + len(stated), "final_answer")
 

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 _NAMES = r"think|thinking|thought|thoughts|reasoning"
-_TAG = re.compile(rf"<(?P<a>/?)(?:{_NAMES})>|◁(?P<b>/?)think▷|\[(?P<c>/?)THINK\]|<\|(?P<d>begin|end)_of_thought\|>")
-_TURN = re.compile(r"<\|(?!begin_of_thought|end_of_thought)[a-z][a-z_]{1,30}\|>|</s>|<｜[^｜\n]{1,40}｜>")
+_TAG = re.compile(rf"</?(?:{_NAMES})>|◁/?think▷|\[/?THINK\]|<\|(?:begin|end)_of_thought\|>")
+_CLOSE = re.compile(rf"</(?:{_NAMES})>|◁/think▷|\[/THINK\]|<\|end_of_thought\|>")
+_TURN = re.compile(r"<\|(?!begin_of_|end_of_thought)[a-z][a-z_]{1,30}\|>|</s>|<｜[^｜\n]{1,40}｜>")
 _TURN_HEADER = re.compile(r"assistant\b[ \t]*\n*|\s*+")
 _HARMONY = "<|channel|>"
 _HARMONY_FINAL = "<|channel|>final<|message|>"
@@ -77,14 +78,17 @@ def _outside_thinking(text: str, offset: int) -> Visible:
             return Visible(text[tail:], offset + tail, None)
     parts: list[str] = []
     start, thinking = 0, False
-    for tag in _TAG.finditer(text):
-        if tag["a"] == "/" or tag["b"] == "/" or tag["c"] == "/" or tag["d"] == "end":
+    tag = _TAG.search(text)
+    while tag is not None:
+        if _CLOSE.match(tag[0]):
             if not thinking:
                 parts.clear()
             start, thinking = tag.end(), False
-        elif not thinking:
+            tag = _TAG.search(text, start)
+        else:
             parts.append(text[start : tag.start()])
             thinking = True
+            tag = _CLOSE.search(text, tag.end())
     if thinking:
         return Visible("".join(parts), -1, "unclosed_thinking")
     if any(part and not part.isspace() for part in parts):

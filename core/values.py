@@ -146,6 +146,7 @@ NUMBER = re.compile(
     r"(?<![\w.,#])(?:(?<![\w)\]}])[-+−–])?\s?(?:\\?[$€£¥₹])?\s?[-−]?"
     + _AMOUNT
     + r"(?:[eE][-+]?\d+|\s?(?:×|x|\*|\\times)\s?10\^\{?-?\d+\}?)?(?:\s?/\s?\d+)?(?:\s?(?:\\?%|percent\b|pct\b))?"
+    r"(?:\s(?:thousand|million|billion|trillion)\b)?"
 )
 _ITEM = re.compile(r"[.)]\s")
 _STATES = re.compile(
