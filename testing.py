@@ -24,7 +24,7 @@ from .core.errors import RewardenError
 from .core.rollout import Rollout
 from .core.scorer import Resource, Scorer, Unit, check_protocol
 from .core.verdict import Outcome, Verdict
-from .core.work import viewer
+from .core.work import views_of
 
 HOSTILE_COMPLETIONS: tuple[Any, ...] = (
     "",
@@ -89,7 +89,7 @@ def check_scorer(
         alone = [_score(scorer, [rollout], faults, "one rollout alone") for rollout in rollouts]
         single = [some[0] for some in alone if some]
         law(_plain(single) == _plain(verdicts), "a rollout alone gets another verdict than in company")
-        quick = [scorer.quick(viewer(scorer)(rollout)) for rollout in rollouts]
+        quick = [scorer.quick(view) for view in views_of(scorer, rollouts)]
         law(
             all(fast is None or _plain([fast]) == _plain([slow]) for fast, slow in zip(quick, verdicts, strict=True)),
             "quick() and score() disagree",
@@ -119,8 +119,7 @@ def check_scorer(
 
 
 def _score(scorer: Scorer, rollouts: Sequence[Rollout], faults: list[str], what: str) -> list[Verdict] | None:
-    show = viewer(scorer)
-    views = [show(rollout) for rollout in rollouts]
+    views = views_of(scorer, rollouts)
     try:
         verdicts = scorer.score(views, [{}] * len(views))
         if inspect.isawaitable(verdicts):

@@ -28,27 +28,25 @@ def digest(stamp: str, fields: Iterable[Any], salt: str = "", prior: Mapping[str
 
     Every value is written with its kind and its length, so that no two different inputs give the same bytes.
     """
-    pieces = [stamp.encode()]
+    pieces = [stamp]
     for value in fields:
         if type(value) is str:
-            text = value.encode("utf-8", "surrogatepass")
-            pieces.append(b"s%d:" % len(text))
+            pieces.append(f"s{len(value)}:{value}")
         else:
             text = _json(value)
-            pieces.append(b"j%d:" % len(text))
-        pieces.append(text)
+            pieces.append(f"j{len(text)}:{text}")
     if salt:
-        pieces.append(b"salt" + salt.encode())
+        pieces.append(f"salt:{salt}")
     if prior:
-        pieces += [name.encode() + b"=" + verdict.to_json() for name, verdict in sorted(prior.items())]
-    return hashlib.blake2b(b"".join(pieces), digest_size=16).digest()
+        pieces += [f"{name}={verdict.to_json().decode()}" for name, verdict in sorted(prior.items())]
+    return hashlib.blake2b("".join(pieces).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _json(value: Any) -> bytes:
+def _json(value: Any) -> str:
     try:
-        return orjson.dumps(value, default=_plain, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
-    except TypeError:  # lone surrogates, integers over 64 bits: rare, so slow is fine
-        return repr(_plain_tree(value)).encode("utf-8", "surrogatepass")
+        return orjson.dumps(value, default=_plain, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError:  # lone surrogates, integers over 64 bits, keys that are no text: rare, so slow is fine
+        return repr(_plain_tree(value))
 
 
 def _plain(value: Any) -> Any:

@@ -21,7 +21,7 @@ from .resources import Resources
 from .rollout import Rollout, View
 from .scorer import Prior, Resource, Scorer, Unit
 from .verdict import Trace, Verdict
-from .work import Work, raised, score_together, viewer
+from .work import Work, raised, score_together, views_of
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +52,93 @@ class Call:
         return self._results
 
 
+class _Rows:
+    """Rollouts that are scored one by one, on their way: what is known, and what is still to do."""
+
+    def __init__(
+        self, scorer: Scorer, rollouts: Sequence[Rollout], priors: Sequence[Prior] | None, traces: Sequence[Trace]
+    ) -> None:
+        self.scorer = scorer
+        self.rollouts = rollouts
+        self.priors = priors
+        self.traces = traces
+        self.views = views_of(scorer, rollouts)
+        self.keys: list[caching.Key] = []
+        self.todo = list(range(len(rollouts)))
+        self.verdicts: dict[int, Verdict] = {}
+        self.settled: dict[caching.Key, Verdict] = {}
+        """What was graded here in the caller, for the cache."""
+        self._same: list[tuple[int, int]] = []
+        """(row, earlier row with the same key)"""
+
+    def look_up(self, known: dict[caching.Key, Verdict]) -> None:
+        """Take what the cache knows, and leave one of those that are alike to do."""
+        first: dict[caching.Key, int] = {}
+        todo = []
+        for i, key in enumerate(self.keys):
+            hit = known.get(key)
+            if hit is not None:
+                self.verdicts[i] = hit
+                self.traces[i].cached = True
+            elif key in first:
+                self._same.append((i, first[key]))
+                self.traces[i].cached = True
+            else:
+                first[key] = i
+                todo.append(i)
+        self.todo = todo
+
+    def works(self) -> list[Work]:
+        """What is to do, one unit for each row."""
+        priors = self.priors
+        return [Work((self.views[i],), (priors[i] if priors else NO_PRIOR,)) for i in self.todo]
+
+    def score_inline(self) -> None:
+        """Score all that is to do, here."""
+        before = perf_counter()
+        verdicts = score_together(self.scorer, self.works())
+        each = (perf_counter() - before) / max(1, len(verdicts))
+        for i, verdict in zip(self.todo, verdicts, strict=True):
+            self.traces[i].seconds += each
+            self._settle(i, verdict)
+        self.todo = []
+
+    def score_quickly(self) -> None:
+        """Settle here what takes microseconds."""
+        if type(self.scorer).quick is Scorer.quick:
+            return
+        rest = []
+        quick = self.scorer.quick
+        before = perf_counter()
+        for i in self.todo:
+            try:
+                verdict = quick(self.views[i])
+            except Exception:  # the worker will meet it again, and there it is kept to its row
+                log.debug("quick() of %s raised", self.scorer.name, exc_info=True)
+                verdict = None
+            if verdict is None:
+                rest.append(i)
+            else:
+                self._settle(i, verdict)
+            now = perf_counter()
+            self.traces[i].seconds += now - before
+            before = now
+        self.todo = rest
+
+    def _settle(self, i: int, verdict: Verdict) -> None:
+        self.verdicts[i] = verdict
+        if self.keys:
+            self.settled[self.keys[i]] = verdict
+
+    def finish(self) -> list[Verdict]:
+        """A verdict for each rollout, in order and stamped."""
+        verdicts = self.verdicts
+        for i, j in self._same:
+            verdicts[i] = verdicts[j]
+        stamp = self.scorer.stamp
+        return [verdicts[i].stamped(rollout.id, stamp) for i, rollout in enumerate(self.rollouts)]
+
+
 class Executor:
     """Scores with any scorer, through one cache, on one set of resources."""
 
@@ -69,110 +156,28 @@ class Executor:
         self, scorer: Scorer, rollouts: Sequence[Rollout], priors: Sequence[Prior] | None, traces: Sequence[Trace]
     ) -> Callable[[], list[Verdict]]:
         """Begin to score each rollout alone; call the result for the verdicts, in order and stamped."""
-        views = [make(rollout) for make in (viewer(scorer),) for rollout in rollouts]
-        count = len(views)
-        verdicts: list[Verdict | None] = [None] * count
-        keys = (
-            [self._key(scorer, (view,), (priors[i],) if priors else ()) for i, view in enumerate(views)]
-            if self._cache is not None
-            else []
-        )
-        todo: list[int] = []
-        same: dict[int, int] = {}
+        rows = _Rows(scorer, rollouts, priors, traces)
         if self._cache is not None:
-            known = self._known(keys)
-            first: dict[caching.Key, int] = {}
-            for i, key in enumerate(keys):
-                hit = known.get(key)
-                if hit is not None:
-                    verdicts[i] = hit
-                    traces[i].cached = True
-                elif key in first:
-                    same[i] = first[key]
-                    traces[i].cached = True
-                else:
-                    first[key] = i
-                    todo.append(i)
-        else:
-            todo = list(range(count))
+            rows.keys = [
+                self._key(scorer, rows.views[i : i + 1], priors[i : i + 1] if priors else ()) for i in rows.todo
+            ]
+            rows.look_up(self._known(rows.keys))
+        if scorer.resource is Resource.INLINE:
+            rows.score_inline()
+        elif scorer.resource is Resource.CPU:
+            rows.score_quickly()
+        if self._cache is not None:
+            self._store(rows.settled)
+        if not rows.todo:
+            return rows.finish
+        keys = [rows.keys[i] for i in rows.todo] if rows.keys else []
+        wait = self._start_works(scorer, rows.works(), keys, [(traces[i],) for i in rows.todo])
 
         def finish() -> list[Verdict]:
-            for i, j in same.items():
-                verdicts[i] = verdicts[j]
-            stamp = scorer.stamp
-            return [
-                v.stamped(rollouts[i].id, stamp) if v is not None else _lost(rollouts[i].id)
-                for i, v in enumerate(verdicts)
-            ]
+            rows.verdicts.update((i, verdict) for i, (verdict,) in zip(rows.todo, wait(), strict=True))
+            return rows.finish()
 
-        if scorer.resource is Resource.CPU:
-            todo = self._quick(scorer, views, todo, verdicts, traces, keys)
-        elif scorer.resource is Resource.INLINE:
-            self._inline(scorer, views, priors, todo, verdicts, traces, keys)
-            return finish
-        if not todo:
-            return finish
-        works = [Work((views[i],), (priors[i] if priors else NO_PRIOR,)) for i in todo]
-        wait = self._start_works(scorer, works, [keys[i] for i in todo] if keys else [], [(traces[i],) for i in todo])
-
-        def finish_later() -> list[Verdict]:
-            for i, (verdict,) in zip(todo, wait(), strict=True):
-                verdicts[i] = verdict
-            return finish()
-
-        return finish_later
-
-    def _quick(
-        self,
-        scorer: Scorer,
-        views: Sequence[View],
-        todo: Sequence[int],
-        verdicts: list[Verdict | None],
-        traces: Sequence[Trace],
-        keys: Sequence[caching.Key],
-    ) -> list[int]:
-        """Settle in the caller what takes microseconds; the numbers of the rest."""
-        if type(scorer).quick is Scorer.quick:
-            return list(todo)
-        rest: list[int] = []
-        quick = scorer.quick
-        before = perf_counter()
-        for i in todo:
-            try:
-                verdict = quick(views[i])
-            except Exception:  # the worker will meet it again, and there it is kept to its row
-                log.debug("quick() of %s raised", scorer.name, exc_info=True)
-                verdict = None
-            if verdict is None:
-                rest.append(i)
-            else:
-                verdicts[i] = verdict
-            now = perf_counter()
-            traces[i].seconds += now - before
-            before = now
-        if keys:
-            self._store({keys[i]: v for i in todo if (v := verdicts[i]) is not None})
-        return rest
-
-    def _inline(
-        self,
-        scorer: Scorer,
-        views: Sequence[View],
-        priors: Sequence[Prior] | None,
-        todo: Sequence[int],
-        verdicts: list[Verdict | None],
-        traces: Sequence[Trace],
-        keys: Sequence[caching.Key],
-    ) -> None:
-        before = perf_counter()
-        some = [Work((views[i],), (priors[i] if priors else NO_PRIOR,)) for i in todo]
-        for i, verdict in zip(todo, score_together(scorer, some), strict=True):
-            verdicts[i] = verdict
-        each = (perf_counter() - before) / max(1, len(todo))
-        for i in todo:
-            traces[i].seconds += each
-        if keys:
-            self._store({keys[i]: v for i in todo if (v := verdicts[i]) is not None})
+        return finish
 
     # -- groups ----------------------------------------------------------------------------------------------------
 
@@ -184,10 +189,7 @@ class Executor:
         traces: Sequence[Sequence[Trace]],
     ) -> Callable[[], list[list[Verdict]]]:
         """The same for scorers that see a whole group (or batch) at once."""
-        make = viewer(scorer)
-        works = [
-            Work([make(rollout) for rollout in group], before) for group, before in zip(groups, priors, strict=True)
-        ]
+        works = [Work(views_of(scorer, group), before) for group, before in zip(groups, priors, strict=True)]
         keys = []
         if self._cache is not None and scorer.unit is not Unit.BATCH:
             # A group is cached member by member: the key of a member is that of the ordered group and its place in it.
@@ -264,15 +266,11 @@ class Executor:
     # -- cache ----------------------------------------------------------------------------------------------------
 
     def _key(self, scorer: Scorer, views: Sequence[View], priors: Sequence[Prior]) -> caching.Key:
+        """The key of one unit of work."""
         stamp = scorer.stamp.digest
         salted = type(scorer).salt is not Scorer.salt
         keys = [
-            caching.digest(
-                stamp,
-                [getattr(view, name) for name in view.reads],
-                scorer.salt(view) if salted else "",
-                priors[i] if priors else None,
-            )
+            caching.digest(stamp, view.values, scorer.salt(view) if salted else "", priors[i] if priors else None)
             for i, view in enumerate(views)
         ]
         return keys[0] if len(keys) == 1 else caching.digest(stamp, [key.hex() for key in keys])
@@ -309,7 +307,3 @@ def _mark_cached(traces: Sequence[Trace]) -> None:
 
 def _member(key: caching.Key, place: int) -> caching.Key:
     return key + place.to_bytes(4, "big")
-
-
-def _lost(id: str) -> Verdict:
-    raise AssertionError(f"no verdict was made for rollout {id!r}: this is a fault of the engine")

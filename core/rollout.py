@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter, itemgetter
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -96,21 +98,18 @@ def describe(error: ValidationError) -> str:
     return "; ".join(faults)
 
 
-class View:
-    """A rollout as a scorer sees it: `id` and the fields that it `reads`, nothing else.
+class View(tuple[Any, ...]):
+    """A rollout as a scorer sees it: `id` and the fields that it `reads`, as attributes, and nothing else.
 
     Reading another field raises AttributeError, because the cache key would not know of it. Views pickle, and carry
-    only these fields to a worker. Make the class for one scorer with `view_of`.
+    only these fields to a worker. `view_of` makes the class for one scorer; it takes the values, `id` first.
     """
 
-    __slots__ = ("id",)
-    reads: tuple[str, ...] = ()
-    id: str
-
-    def __init__(self, id: str, values: Sequence[Any]) -> None:
-        self.id = id
-        for name, value in zip(self.reads, values, strict=True):
-            setattr(self, name, value)
+    __slots__ = ()
+    reads: ClassVar[tuple[str, ...]] = ()
+    take: ClassVar[Callable[[Rollout], tuple[Any, ...]]]
+    """The values of a view of this rollout."""
+    id = property(itemgetter(0))
 
     def __getattr__(self, name: str) -> Any:
         if name in FIELDS:
@@ -118,26 +117,27 @@ class View:
         raise AttributeError(f"a rollout has no field {name!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.reads, self.id, tuple(getattr(self, name) for name in self.reads))
+        return _rebuild, (self.reads, tuple(self))
 
     def __repr__(self) -> str:
         return f"View(id={self.id!r}, reads={self.reads})"
 
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """What decides the verdict: the values of `reads`, in order."""
+        return self[1:]
 
-_views: dict[tuple[str, ...], type[View]] = {}
 
-
+@cache
 def view_of(reads: tuple[str, ...]) -> type[View]:
-    """The class of views on `reads`, made once."""
-    found = _views.get(reads)
-    if found is None:
-        unknown = set(reads) - FIELDS
-        if unknown:
-            raise RolloutError(f"a scorer reads {sorted(unknown)}, which are no fields of a rollout: {sorted(FIELDS)}")
-        names = tuple(name for name in reads if name != "id")
-        found = _views[reads] = type("View", (View,), {"__slots__": names, "reads": names})
-    return found
+    """The class of views on `reads`."""
+    unknown = set(reads) - FIELDS
+    if unknown:
+        raise RolloutError(f"a scorer reads {sorted(unknown)}, which are no fields of a rollout: {sorted(FIELDS)}")
+    take = attrgetter("id", *reads) if reads else lambda rollout: (rollout.id,)
+    members = {name: property(itemgetter(place)) for place, name in enumerate(reads, 1)}
+    return type("View", (View,), {"__slots__": (), "reads": reads, "take": staticmethod(take), **members})
 
 
-def _rebuild(reads: tuple[str, ...], id: str, values: tuple[Any, ...]) -> View:
-    return view_of(reads)(id, values)
+def _rebuild(reads: tuple[str, ...], values: tuple[Any, ...]) -> View:
+    return view_of(reads)(values)

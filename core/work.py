@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from .pool import Report
@@ -30,15 +30,11 @@ class Work:
         return [ungraded(reason, why)] * len(self.views)
 
 
-def viewer(scorer: Scorer) -> Callable[[Rollout], View]:
-    """A function that shows a rollout to this scorer."""
-    cls = view_of(tuple(scorer.reads))
-    names = cls.reads
-
-    def make(rollout: Rollout) -> View:
-        return cls(rollout.id, [getattr(rollout, name) for name in names])
-
-    return make
+def views_of(scorer: Scorer, rollouts: Sequence[Rollout]) -> list[View]:
+    """The rollouts as this scorer sees them."""
+    cls = view_of(scorer.reads)
+    take = cls.take
+    return [cls(take(rollout)) for rollout in rollouts]
 
 
 class Scoring:

@@ -39,7 +39,7 @@ def test_messages_keep_what_trainers_add() -> None:
 
 def test_a_view_shows_what_is_declared_and_nothing_else() -> None:
     """A scorer cannot read what its cache key does not cover, and is told how to declare it."""
-    view = view_of(("completion",))("7", ["text"])
+    view = view_of(("completion",))(("7", "text"))
     assert (view.id, view.completion) == ("7", "text")
     with pytest.raises(AttributeError, match="reads"):
         _ = view.reference
@@ -49,7 +49,7 @@ def test_a_view_shows_what_is_declared_and_nothing_else() -> None:
 
 def test_views_pickle_with_their_fields_alone() -> None:
     """What crosses to a worker is the declared fields."""
-    view = pickle.loads(pickle.dumps(view_of(("completion", "reference"))("7", ["text", [1]])))
+    view = pickle.loads(pickle.dumps(view_of(("completion", "reference"))(("7", "text", [1]))))
     assert (view.id, view.completion, view.reference, view.reads) == ("7", "text", [1], ("completion", "reference"))
 
 
