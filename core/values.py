@@ -16,6 +16,7 @@ _MAX_OUTPUT = 400
 _MAX_LIST = 64
 _WINDOW = 16_384
 _NEAR = 512
+_MAX_TOKEN = 64
 
 
 class Found(NamedTuple):
@@ -148,6 +149,9 @@ NUMBER = re.compile(
     + r"(?:[eE][-+]?\d+|\s?(?:×|x|\*|\\times)\s?10\^\{?-?\d+\}?)?(?:\s?/\s?\d+)?(?:\s?(?:\\?%|percent\b|pct\b))?"
     r"(?:\s(?:thousand|million|billion|trillion)\b)?"
 )
+_GLUED_BEFORE = re.compile(r"(?:[\w)\]}][-+*/^×·]|\d:)$")
+_GLUED_AFTER = re.compile(r"[abcdefijklnopqrtuvwxyz](?![A-Za-z²³])|[-+*/^×·(\\:](?=[\w{(\\])")
+_TOKEN = re.compile(r"[^\s$]{0,160}[^\s$.,;:?!\"'*_]")
 _ITEM = re.compile(r"[.)]\s")
 _STATES = re.compile(
     r"(?:\b(?:is|are|was|equals|equal to|be|gives|get|got|total of|total|of|has|have)|[=:≈])\s*[*_$]*$", re.IGNORECASE
@@ -226,7 +230,7 @@ def _number_wins(text: str, span: Span, number: tuple[int, int]) -> bool:
 
 
 def _listed_numbers(text: str, places: list[tuple[int, int]]) -> Found:
-    chosen = [places[-1]]
+    chosen = [_whole_token(text, *places[-1])]
     either = False
     for start, end in reversed(places[-_MAX_LIST:-1]):
         joint = JOINT.fullmatch(text, end, chosen[-1][0] + 1) or JOINT.fullmatch(text, end, chosen[-1][0])
@@ -238,6 +242,17 @@ def _listed_numbers(text: str, places: list[tuple[int, int]]) -> Found:
     values = tuple(_plain(text[start:end]) for start, end in chosen)
     candidates = distinct(values) if either else ()
     return Found(", ".join(values), chosen[0][0], chosen[-1][1], "last_number", candidates)
+
+
+def _whole_token(text: str, start: int, end: int) -> tuple[int, int]:
+    """A number, or the expression without blanks that it is a part of: the 3 of `5-3` or the 5 of `5x` is no answer."""
+    first = start + len(text[start:end]) - len(text[start:end].lstrip())
+    glued = _GLUED_BEFORE.search(text, max(0, first - _MAX_TOKEN), first) is not None
+    if not glued and _GLUED_AFTER.match(text, end) is None:
+        return start, end
+    opening = max(text.rfind(blank, max(0, first - _MAX_TOKEN), first) for blank in " \n$") + 1
+    token = _TOKEN.match(text, opening)
+    return (opening, token.end()) if token is not None and token.end() >= end else (start, end)
 
 
 def _plain(number: str) -> str:
