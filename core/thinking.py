@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 _NAMES = r"think|thinking|thought|thoughts|reasoning"
-_TAG = re.compile(rf"</?(?:{_NAMES})>|◁/?think▷|\[/?THINK\]|<\|(?:begin|end)_of_thought\|>")
-_CLOSE = re.compile(rf"</(?:{_NAMES})>|◁/think▷|\[/THINK\]|<\|end_of_thought\|>")
+_SOLUTION = r"<\|end_of_thought\|>(?:\s*+<\|begin_of_solution\|>)?"
+_TAG = re.compile(rf"</?(?:{_NAMES})>|◁/?think▷|\[/?THINK\]|<\|begin_of_thought\|>|{_SOLUTION}")
+_CLOSE = re.compile(rf"</(?:{_NAMES})>|◁/think▷|\[/THINK\]|{_SOLUTION}")
 _TURN = re.compile(r"<\|(?!begin_of_|end_of_thought)[a-z][a-z_]{1,30}\|>|</s>|<｜[^｜\n]{1,40}｜>")
 _TURN_HEADER = re.compile(r"assistant\b[ \t]*\n*|\s*+")
 _HARMONY = "<|channel|>"
