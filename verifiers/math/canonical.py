@@ -1,0 +1,160 @@
+"""A key for an answer, equal for equivalent answers as far as the layers without computer algebra can tell.
+
+Votes over samples need it. Law: equal keys imply that :func:`.compare.compare` says equal. The converse holds for
+numbers, rational expressions, constants, lists, tuples, sets, intervals, matrices of them and words; an answer with a
+dimensioned unit keeps it (``12 cm`` and ``12`` have two keys, though each meets the other), counted things, degree and
+percent signs do not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from flint import fmpq
+
+from . import nodes, numeric, scalars, sets, units
+from .exact import Undefined, exact
+from .forms import is_function_name
+from .modular import PRIMES, Field, NotModular, Vanishes, fingerprint
+from .nodes import Node, symbols
+from .options import DEFAULT, MathOptions
+from .reading import read
+from .texts import is_product, key, squeezed
+
+_LONG = 200
+
+
+def canonical(answer: str, options: MathOptions = DEFAULT) -> str:
+    """The key of one answer: deterministic across processes, bounded in cost, never raises. Empty for an empty answer."""
+    reading = read(answer, options)
+    if reading.reason == "empty":
+        return ""
+    if reading.node is None or (reading.words and not (is_product(reading.text) or reading.node.op not in ("sym", "mul"))):
+        return _short("t:" + key(reading.text) if reading.words else "x:" + squeezed(reading.text))
+    try:
+        return _short(_key(reading.node, options))
+    except (Undefined, RecursionError):
+        return _short("x:" + squeezed(reading.text))
+
+
+def _short(text: str) -> str:
+    if len(text) <= _LONG:
+        return text
+    return text[:40] + "#" + hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+def _key(node: Node, options: MathOptions) -> str:
+    op = node.op
+    if op in ("list", "set"):
+        if sets.is_setlike(node):
+            return _set(node, options)
+        if len(node.args) == 1:
+            return _key(node.args[0], options)
+        if any(arg.op == "text" for arg in node.args) or (options.list_order == "given" and op == "list"):
+            return "[" + ";".join(_key(arg, options) for arg in node.args) + "]"
+        return "{" + ";".join(sorted({_key(arg, options) for arg in node.args})) + "}"
+    if op == "tuple":
+        if sets.is_setlike(node):
+            return _set(node, options)
+        brackets = node.value if len(node.args) == 2 and node.value != "<>" else "()"
+        return brackets[0] + ";".join(_key(arg, options) for arg in node.args) + brackets[1]
+    if op == "matrix":
+        return f"M{node.value[0]}x{node.value[1]}[" + ";".join(_key(arg, options) for arg in node.args) + "]"
+    if op == "named":
+        return _named(node, options)
+    if op == "equation":
+        return _equation(node.args[0], node.args[1])
+    if op == "system":
+        return "S{" + ";".join(sorted(f"{name}={_key(arg, options)}" for name, arg in zip(node.value, node.args, strict=True))) + "}"
+    if op in ("unit", "money", "percent", "degree"):
+        return _quantity(node, options)
+    if op == "ratio":
+        return "R(" + ";".join(_scalar(nodes.div(arg, node.args[-1])) for arg in node.args[:-1]) + ")"
+    if sets.is_setlike(node):
+        return _set(node, options)
+    return _opaque(node) if op in nodes.STRUCTURES or op == "false" else _scalar(node)
+
+
+def _opaque(node: Node) -> str:
+    return "s:" + spell(node)
+
+
+def spell(node: Node) -> str:
+    """The tree as text."""
+    inside = ",".join(spell(arg) for arg in node.args)
+    shown = "" if node.value is None else f"<{node.value}>"
+    return f"{node.op}{shown}({inside})" if inside else f"{node.op}{shown}"
+
+
+def _scalar(node: Node) -> str:
+    number = exact(node)
+    if number is not None:
+        return f"q:{number}"
+    sign = scalars.infinity_sign(node)
+    if sign is not None:
+        return "q:+inf" if sign > 0 else "q:-inf"
+    mark = fingerprint(node)
+    if mark is not None:
+        return "r:" + ",".join(map(str, mark))
+    points = range(numeric.POINTS) if symbols(node) else range(1)
+    values = [numeric.digits(node, point) for point in points]
+    if values[0] is None or (len(values) > 1 and values[1] is None):
+        return _opaque(node)
+    return "n:" + ",".join(value or "-" for value in values)
+
+
+def _quantity(node: Node, options: MathOptions) -> str:
+    inner = node.args[0]
+    if node.op == "percent":
+        if options.percent == "required":
+            return _key(nodes.div(inner, nodes.num(100)), options) if inner.op not in nodes.STRUCTURES else _opaque(node)
+        return _key(inner, options)
+    if node.op == "degree":
+        return _key(inner, options) if options.degrees != "radians" else _scalar(node)
+    if node.op == "money" and node.value == "dollar" and options.units == "optional":
+        return _key(inner, options)
+    if node.op == "money":
+        return f"u:{node.value}:1|" + _key(inner, options)
+    if node.value.startswith("?"):
+        return f"u:{node.value.casefold()}|" + _key(inner, options)
+    unit = units.measure(node.value)
+    if unit is None:
+        return _key(inner, options) if options.units == "optional" and node.value not in ("am", "pm") else f"u:{node.value}|" + _key(inner, options)
+    if inner.op in nodes.STRUCTURES:
+        return _opaque(node)
+    return f"u:{unit.dimension}|" + _scalar(nodes.mul(nodes.num(fmpq(unit.factor.numerator, unit.factor.denominator)), inner))
+
+
+def _named(node: Node, options: MathOptions) -> str:
+    value, left, right = node.args
+    if options.assignment == "optional" and (is_function_name(node.value) or not symbols(value)):
+        return _key(value, options)
+    if value.op in nodes.STRUCTURES:
+        return f"{node.value}=" + _key(value, options)
+    return _equation(left, right)
+
+
+def _equation(left: Node, right: Node) -> str:
+    """An equation up to a constant factor: its side-difference divided by the value at a fixed point."""
+    difference = nodes.sub(left, right)
+    marks = []
+    for p in PRIMES:
+        try:
+            values = [Field(p, salt)(difference) for salt in range(4)]
+        except (NotModular, Vanishes):
+            return _opaque(Node("equation", (left, right)))
+        if values[0] == 0:
+            return _opaque(Node("equation", (left, right)))
+        scale = pow(values[0], -1, p)
+        marks.append(",".join(str(value * scale % p) for value in values[1:]))
+    return "e:" + "|".join(marks)
+
+
+def _set(node: Node, options: MathOptions) -> str:
+    try:
+        parts = sets.pieces(node)
+    except sets.NotASet:
+        return _opaque(node)
+    return "I" + "u".join(
+        f"{'[' if p.low_closed else '('}{_scalar(p.low)};{_scalar(p.high)}{']' if p.high_closed else ')'}" for p in parts
+    )

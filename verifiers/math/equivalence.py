@@ -1,0 +1,430 @@
+"""Equivalence of two shaped answers: structure against structure, scalars through :mod:`.scalars`.
+
+The result is a :class:`.scalars.Decision`: yes, no (with the layer and sometimes a reason), or unsettled.
+"""
+
+from __future__ import annotations
+
+from flint import fmpq
+
+from . import nodes, numeric, relations, scalars, sets, units
+from .exact import Undefined, exact
+from .forms import FALSE, argument_of, is_function_name
+from .nodes import Node, contains, replace, symbols
+from .options import MathOptions
+from .scalars import Decision
+
+YES = Decision(True, "structure")
+NO = Decision(False, "structure")
+UNSETTLED = Decision(None, "structure", "too_complex")
+MAX_PAIRS = 4_000
+_WRAPPERS = frozenset({"unit", "money", "percent", "degree"})
+
+
+def compare(reference: Node, answer: Node, options: MathOptions) -> Decision:
+    """Whether the answer states what the reference does."""
+    if answer == FALSE or reference == FALSE:
+        return NO
+    if reference == answer:
+        return YES
+    if "named" in (reference.op, answer.op):
+        return _named(reference, answer, options)
+    if "equation" in (reference.op, answer.op):
+        return _equations(reference, answer)
+    if reference.op == "system" or answer.op == "system":
+        return _systems(reference, answer, options)
+    if reference.op in _WRAPPERS or answer.op in _WRAPPERS:
+        return _quantities(reference, answer, options)
+    if reference.op in nodes.STRUCTURES or answer.op in nodes.STRUCTURES:
+        return _structures(reference, answer, options)
+    return _scalars(reference, answer, options)
+
+
+def _any(decisions: list[Decision]) -> Decision:
+    """The first yes, else an unsettled one, else the last no."""
+    for decision in decisions:
+        if decision.equal:
+            return decision
+    return next((each for each in decisions if each.equal is None), decisions[-1])
+
+
+def _all(pairs: list[tuple[Node, Node]], options: MathOptions) -> Decision:
+    if len(pairs) > MAX_PAIRS:
+        return UNSETTLED
+    unsettled = None
+    last = YES
+    for first, second in pairs:
+        last = compare(first, second, options)
+        if last.equal is False:
+            return last
+        if last.equal is None:
+            unsettled = last
+    return unsettled or Decision(True, last.layer)
+
+
+# -- names ---------------------------------------------------------------------------------------------------------
+
+
+def _named(reference: Node, answer: Node, options: MathOptions) -> Decision:
+    if reference.op == answer.op == "named":
+        return _two_named(reference, answer, options)
+    named, other = (reference, answer) if reference.op == "named" else (answer, reference)
+    if other.op == "equation":
+        return _decided(relations.same_equation((named.args[1], named.args[2]), (other.args[0], other.args[1])))
+    if sets.is_setlike(other) and other.op != "tuple":
+        try:  # {x : x = 5} hardly ever, but "x = 5" is not "x <= 5"
+            return _decided(sets.same(sets.pieces(other), sets.pieces(Node("set", (named.args[0],)))))
+        except sets.NotASet:
+            return NO
+    if options.assignment == "required":
+        return NO
+    value = named.args[0]
+    return compare(value, other, options) if named is reference else compare(other, value, options)
+
+
+def _two_named(reference: Node, answer: Node, options: MathOptions) -> Decision:
+    a, b = reference.args[0], answer.args[0]
+    if reference.value == answer.value:
+        return compare(a, b, options)
+    if is_function_name(reference.value) and is_function_name(answer.value):
+        old, new = argument_of(answer.value), argument_of(reference.value)
+        if old and new and old != new and new not in symbols(b):
+            b = replace(b, lambda each: Node("sym", (), new) if each.op == "sym" and each.value == old else None)
+        return compare(a, b, options)
+    if symbols(a) or symbols(b) or (reference.value in "xyz" and answer.value in "xyz"):
+        return _decided(relations.same_equation((reference.args[1], reference.args[2]), (answer.args[1], answer.args[2])))
+    return compare(a, b, options)
+
+
+def _decided(verdict: bool | None) -> Decision:
+    return UNSETTLED if verdict is None else Decision(verdict, "relation")
+
+
+def _equations(reference: Node, answer: Node) -> Decision:
+    if reference.op == answer.op == "equation":
+        return _decided(relations.same_equation((reference.args[0], reference.args[1]), (answer.args[0], answer.args[1])))
+    return NO
+
+
+def _systems(reference: Node, answer: Node, options: MathOptions) -> Decision:
+    if reference.op == answer.op == "system":
+        if set(reference.value) == set(answer.value):
+            values = dict(zip(answer.value, answer.args, strict=True))
+            return _all([(value, values[name]) for name, value in zip(reference.value, reference.args, strict=True)], options)
+        if len(reference.value) != len(answer.value) or not (_indexed(reference) and _indexed(answer)):
+            return NO
+        return _unordered(reference.args, answer.args, options)
+    system, other = (reference, answer) if reference.op == "system" else (answer, reference)
+    if other.op == "list" or (other.op == "tuple" and other.value in ("()", "<>", "[]")):
+        if len(other.args) != len(system.args):
+            return NO
+        pairs = list(zip(system.args, other.args, strict=True))
+        decision = _all(pairs if system is reference else [(b, a) for a, b in pairs], options)
+        if decision.equal is not True and _indexed(system) and other.op == "list":
+            return _unordered(reference.args, answer.args, options)
+        return decision
+    if other.op == "set" and _indexed(system):
+        return _unordered(reference.args, answer.args, options)
+    return NO
+
+
+def _indexed(system: Node) -> bool:
+    """``x_1 = ..., x_2 = ...``: one letter, numbered, in no order that matters."""
+    return len({name.split("_")[0] for name in system.value}) == 1
+
+
+# -- quantities ----------------------------------------------------------------------------------------------------
+
+
+def _quantities(reference: Node, answer: Node, options: MathOptions) -> Decision:
+    if "percent" in (reference.op, answer.op):
+        return _percent(reference, answer, options)
+    if "degree" in (reference.op, answer.op):
+        return _degrees(reference, answer, options)
+    left, right = _measured(reference), _measured(answer)
+    if left is None or right is None:  # one has a unit
+        phrase = left or right or ""
+        core_a = reference.args[0] if left else reference
+        core_b = answer.args[0] if right else answer
+        if options.units == "required":
+            return NO
+        if phrase.startswith("?") and not (left and units.is_thing(phrase[1:])):
+            return NO
+        return compare(core_a, core_b, options)
+    a, b = reference.args[0], answer.args[0]
+    if left.casefold() == right.casefold():
+        return compare(a, b, options)
+    first, second = _measure(left), _measure(right)
+    if first and second:
+        if first.dimension != second.dimension:
+            return NO
+        ratio = second.factor / first.factor
+        return compare(a, nodes.mul(nodes.num(fmpq(ratio.numerator, ratio.denominator)), b), options)
+    if (first or second) and not _generic(left, right):
+        return NO
+    known = all(phrase.startswith("?") is False for phrase in (left, right)) or _generic(left, right)
+    if known and left != "pm" and right != "pm" and left != "am" and right != "am":
+        return compare(a, b, options)
+    return NO
+
+
+def _measured(node: Node) -> str | None:
+    if node.op == "money":
+        return f"${node.value}"
+    return str(node.value) if node.op == "unit" else None
+
+
+def _measure(phrase: str) -> units.Unit | None:
+    if phrase.startswith("$"):
+        return units.Unit(phrase[1:] + ":1", units.Fraction(1))
+    return units.measure(phrase)
+
+
+def _generic(left: str, right: str) -> bool:
+    return any(phrase.split()[-1] in ("unit", "units") for phrase in (left, right) if phrase.split())
+
+
+def _percent(reference: Node, answer: Node, options: MathOptions) -> Decision:
+    if reference.op == answer.op:
+        return compare(reference.args[0], answer.args[0], options)
+    percent, other = (reference, answer) if reference.op == "percent" else (answer, reference)
+    ratio = nodes.div(percent.args[0], nodes.num(100))
+    forms = [ratio] if options.percent == "required" else [percent.args[0], ratio]
+    return _any([compare(form, other, options) if percent is reference else compare(other, form, options) for form in forms])
+
+
+def _degrees(reference: Node, answer: Node, options: MathOptions) -> Decision:
+    decisions = []
+    if options.degrees in ("either", "degrees"):
+        bare = [node.args[0] if node.op == "degree" else node for node in (reference, answer)]
+        decisions.append(compare(bare[0], bare[1], options))
+    if options.degrees in ("either", "radians") and reference.op != answer.op:
+        turned = [_radians(node) for node in (reference, answer)]
+        decisions.append(compare(turned[0], turned[1], options))
+    if options.degrees == "radians" and reference.op == answer.op:
+        decisions.append(compare(reference.args[0], answer.args[0], options))
+    return _any(decisions)
+
+
+def _radians(node: Node) -> Node:
+    return nodes.mul(node.args[0], Node("div", (nodes.PI, nodes.num(180)))) if node.op == "degree" else node
+
+
+# -- structures ----------------------------------------------------------------------------------------------------
+
+
+def _structures(reference: Node, answer: Node, options: MathOptions) -> Decision:
+    a, b = reference.op, answer.op
+    if "text" in (a, b):
+        return NO
+    if "matrix" in (a, b):
+        return _matrices(reference, answer, options)
+    if "ratio" in (a, b):
+        return _ratios(reference, answer, options)
+    setlike = sets.is_setlike(reference), sets.is_setlike(answer)
+    if any(setlike):
+        return _sets(reference, answer, setlike, options)
+    if a == b == "tuple":
+        return _tuples(reference, answer, options)
+    if {a, b} <= {"list", "set"}:
+        return _collections(reference, answer, options)
+    if {a, b} == {"list", "tuple"}:
+        pair = reference if a == "tuple" else answer
+        if pair.value in ("()", "<>") and len(reference.args) == len(answer.args):
+            return _all(list(zip(reference.args, answer.args, strict=True)), options)
+        return NO
+    if a in ("list", "set") and len(reference.args) == 1:
+        return compare(reference.args[0], answer, options)
+    if b in ("list", "set") and len(answer.args) == 1:
+        return compare(reference, answer.args[0], options)
+    return NO
+
+
+def _tuples(reference: Node, answer: Node, options: MathOptions) -> Decision:
+    if len(reference.args) != len(answer.args):
+        return NO
+    brackets = {reference.value, answer.value}
+    if len(brackets) > 1 and len(reference.args) == 2 and "<>" not in brackets:
+        return NO  # (1, 2) and [1, 2] are different intervals
+    return _all(list(zip(reference.args, answer.args, strict=True)), options)
+
+
+def _collections(reference: Node, answer: Node, options: MathOptions) -> Decision:
+    if options.list_order == "given" and reference.op == answer.op == "list":
+        if len(reference.args) != len(answer.args):
+            return NO
+        return _all(list(zip(reference.args, answer.args, strict=True)), options)
+    if any(arg.op == "text" for arg in reference.args + answer.args):  # 1, 2, ..., n: order carries the meaning
+        if len(reference.args) != len(answer.args):
+            return NO
+        return _all(list(zip(reference.args, answer.args, strict=True)), options)
+    return _unordered(reference.args, answer.args, options)
+
+
+def _unordered(reference: tuple[Node, ...], answer: tuple[Node, ...], options: MathOptions) -> Decision:
+    """Equality as sets: every member has a partner on the other side."""
+    try:
+        left, right = [exact(node) for node in reference], [exact(node) for node in answer]
+    except Undefined:
+        return NO
+    if None not in left and None not in right:
+        return Decision(set(left) == set(right), "rational")
+    if len(reference) * len(answer) > MAX_PAIRS:
+        return YES if set(reference) == set(answer) else UNSETTLED
+    met: set[int] = set()
+    unsettled = False
+    layer = "structure"
+    for first in reference:
+        found = False
+        for i, second in enumerate(answer):
+            decision = compare(first, second, options)
+            if decision.equal:
+                met.add(i)
+                found = True
+                layer = decision.layer
+            elif decision.equal is None:
+                unsettled = True
+        if not found:
+            return UNSETTLED if unsettled else Decision(False, "structure")
+    if len(met) == len(answer):
+        return Decision(True, layer)
+    return UNSETTLED if unsettled else NO
+
+
+def _sets(reference: Node, answer: Node, setlike: tuple[bool, bool], options: MathOptions) -> Decision:
+    if reference.op == answer.op == "chain":
+        verdict = relations.same_inequality(reference, answer)
+        if verdict is not None:
+            return Decision(verdict, "relation")
+        if reference.value == answer.value and len(reference.args) == len(answer.args):
+            decision = _all(list(zip(reference.args, answer.args, strict=True)), options)
+            if decision.equal:
+                return decision
+    if not options.interval_inequality and {reference.op, answer.op} & {"chain"} and reference.op != answer.op:
+        return NO
+    if reference.op == answer.op == "in" and reference.args[0] != answer.args[0] and reference.args[0].op != "sym":
+        return NO
+    try:
+        first = sets.pieces(reference)
+    except sets.NotASet:
+        first = None
+    try:
+        second = sets.pieces(answer)
+    except sets.NotASet:
+        second = None
+    if first is None or second is None:
+        if reference.op == answer.op == "tuple":
+            return _tuples(reference, answer, options)
+        if reference.op == answer.op == "in":
+            return compare(reference.args[1], answer.args[1], options)
+        if reference.op == answer.op and reference.op in ("union", "inter", "minus", "domain"):
+            return NO if first is not None or second is not None else UNSETTLED
+        # a statement about several things against a number, a pair or a list says something else
+        other = answer if setlike[0] else reference
+        if not all(setlike) and other.op not in ("tuple", "set"):
+            return NO
+        return UNSETTLED if all(setlike) and first is second is None else NO
+    verdict = sets.same(first, second)
+    return UNSETTLED if verdict is None else Decision(verdict, "structure")
+
+
+def _matrices(reference: Node, answer: Node, options: MathOptions) -> Decision:
+    for first, second in ((reference, answer), (answer, reference)):
+        if second.op in ("tuple", "list") and first.op == "matrix" and 1 in first.value and len(first.args) == len(second.args):
+            return _all(list(zip(reference.args, answer.args, strict=True)), options)
+    if reference.op != answer.op or reference.value != answer.value:
+        return NO
+    return _all(list(zip(reference.args, answer.args, strict=True)), options)
+
+
+def _ratios(reference: Node, answer: Node, options: MathOptions) -> Decision:
+    sides = [node.args if node.op == "ratio" else (node, nodes.ONE) for node in (reference, answer)]
+    if len(sides[0]) != len(sides[1]) or any(arg.op in nodes.STRUCTURES for side in sides for arg in side):
+        return NO
+    for i in range(1, len(sides[0])):
+        left = nodes.mul(sides[0][0], sides[1][i])
+        right = nodes.mul(sides[1][0], sides[0][i])
+        decision = scalars.equal(left, right)
+        if decision.equal is not True:
+            return decision
+    return Decision(True, "rational")
+
+
+# -- scalars -------------------------------------------------------------------------------------------------------
+
+
+def _scalars(reference: Node, answer: Node, options: MathOptions) -> Decision:
+    decision = scalars.equal(reference, answer, min(options.max_bits, numeric.MAX_BITS))
+    if decision.equal:
+        return decision
+    if options.degrees != "radians" and (contains(reference, "degree") or contains(answer, "degree")):
+        bare = [replace(node, _without_degrees) for node in (reference, answer)]
+        second = scalars.equal(bare[0], bare[1])
+        if second.equal:
+            return second
+    if options.constant_of_integration:
+        renamed = _integration_constant(reference, answer)
+        if renamed is not None:
+            return scalars.equal(reference, renamed)
+    if decision.equal is False and decision.reason is None and _close(reference, answer, options):
+        return Decision(True, "tolerance")
+    return decision
+
+
+def _without_degrees(node: Node) -> Node | None:
+    """Drop the degree sign where an angle is the answer; inside a function it stays a measure."""
+    if node.op == "degree":
+        return node.args[0]
+    return node if node.op == "call" else None
+
+
+def _integration_constant(reference: Node, answer: Node) -> Node | None:
+    """The answer with its added constant named as in the reference."""
+    if reference.op != "add" or answer.op != "add":
+        return None
+    ours = next((arg for arg in reference.args if arg.op == "sym" and arg.value in ("c", "C")), None)
+    theirs = next((arg for arg in answer.args if arg.op == "sym" and arg.value in ("c", "C")), None)
+    if ours is None or theirs is None or ours == theirs or theirs.value in symbols(reference):
+        return None
+    return replace(answer, lambda each: ours if each == theirs else None)
+
+
+def _close(reference: Node, answer: Node, options: MathOptions) -> bool:
+    """Printed floating point, and the tolerance that the options allow."""
+    if answer.op != "num" or symbols(reference):
+        return False
+    number: fmpq = answer.value
+    if options.relative_tolerance > 0:
+        slack = abs(number) * fmpq(*options.relative_tolerance.as_integer_ratio())
+        if _within(reference, number, slack):
+            return True
+    if options.float_digits is None or number == 0:
+        return False
+    places = decimal_places(number)
+    if places is None or places == 0:
+        return False
+    own = exact(reference)
+    if own is not None and decimal_places(own) is not None:
+        return False  # the reference is a decimal itself: it says what it means
+    digits = len(str(abs(number.p * fmpq(10) ** places / number.q)))
+    if digits < options.float_digits:
+        return False
+    return _within(reference, number, max(fmpq(1, 10**places), abs(number) / 2**50))
+
+
+def _within(reference: Node, number: fmpq, slack: fmpq) -> bool:
+    low = scalars.order(reference, nodes.num(number - slack))
+    high = scalars.order(reference, nodes.num(number + slack))
+    return low is not None and high is not None and low >= 0 and high <= 0
+
+
+def decimal_places(number: fmpq) -> int | None:
+    """Digits after the point of a terminating decimal; None where it does not terminate or is very long."""
+    lower, twos, fives = int(number.q), 0, 0
+    if lower.bit_length() > 4_000:
+        return None
+    while lower % 2 == 0:
+        lower, twos = lower // 2, twos + 1
+    while lower % 5 == 0:
+        lower, fives = lower // 5, fives + 1
+    return max(twos, fives) if lower == 1 else None

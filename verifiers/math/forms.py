@@ -1,0 +1,254 @@
+"""What an answer states: the parsed tree with its statements resolved.
+
+``x = 5`` becomes a named value, ``2 \\pm \\sqrt 3`` a list of two, ``n = 2, 3, 4`` a list, ``p=5, q=2; p=7, q=2`` a list of
+tuples, matrix arithmetic a matrix. New operators: ``named`` (one value; value: the name), ``equation`` (two sides),
+``false`` (a statement that contradicts itself), ``system`` (value: the names).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from flint import fmpq
+
+from . import nodes, scalars
+from .nodes import Node, add, div, mul, neg, replace
+from .units import measure
+
+FALSE = Node("false")
+_FUNCTION_LETTERS = frozenset("fghFGHPQWTSVRUvuwpq")
+
+
+def shape(node: Node, chain: str = "ends") -> Node:
+    """Resolve the statements of a parsed tree. ``chain``: see :class:`.options.MathOptions`."""
+    op = node.op
+    if op == "num" or op == "sym":
+        return node
+    if op == "chain":
+        return _chain(node, chain)
+    if op == "list":
+        return _list(node, chain)
+    if op in ("set", "tuple"):
+        items: list[Node] = []
+        for arg in node.args:
+            item = shape(arg, chain)
+            items.extend(item.args if op == "set" and item.op == "list" and item.value == "pm" else (item,))
+        return Node(op, tuple(items), node.value)
+    if op in ("unit", "money", "percent"):
+        return Node(op, (shape(node.args[0], chain),), node.value)
+    if nodes.contains(node, "pm"):
+        return _both_signs(node)
+    if nodes.contains(node, "matrix"):
+        return _matrix(node)
+    return node
+
+
+def _both_signs(node: Node) -> Node:
+    variants = tuple(replace(node, lambda each, sign=sign: _signed(each, sign)) for sign in (1, -1))  # type: ignore[misc]
+    return Node("list", variants, "pm")
+
+
+def _signed(node: Node, sign: int) -> Node | None:
+    if node.op != "pm":
+        return None
+    inner = replace(node.args[0], lambda each: _signed(each, sign))
+    return inner if node.value * sign > 0 else neg(inner)
+
+
+# -- statements ----------------------------------------------------------------------------------------------------
+
+
+def name_of(node: Node) -> str | None:
+    """The spelling of a plain name (``x``, ``f(x)``, ``AB``, ``|z|``, ``\\frac{NO}{BO}``, ``(x, y)``); None otherwise.
+
+    Numbers and sums make an expression, not a name: ``2x = 6`` does not say 6.
+    """
+    op = node.op
+    if op == "sym":
+        return str(node.value)
+    if op in ("mul", "div", "ratio", "tuple", "call") and not (op == "call" and node.value == "log"):
+        if op == "tuple" and node.value != "()":
+            return None
+        parts = [name_of(arg) for arg in node.args]
+        if all(part is not None for part in parts):
+            mark = {"mul": "", "div": "/", "ratio": ":", "tuple": ",", "call": f"{node.value} "}[op]
+            joined = mark.join(part for part in parts if part)
+            return f"({joined})" if op == "tuple" else f"{mark}{joined}" if op == "call" else joined
+    if op == "pow" and node.args[0].op == "sym" and node.args[1] == nodes.MINUS_ONE and node.args[0].value[0] in _FUNCTION_LETTERS:
+        return f"{node.args[0].value}^-1"
+    if op == "const" and node.value == "e":
+        return "e"
+    return None
+
+
+def is_function_name(name: str) -> bool:
+    """``f(x)``, ``W(n)`` (read as a product of two letters), or ``y``: whatever a formula is given for."""
+    return "(" in name[1:] or name == "y" or (len(name) == 2 and name[0] in _FUNCTION_LETTERS)
+
+
+def argument_of(name: str) -> str | None:
+    """``x`` of ``f(x)`` or of ``fx``."""
+    if name.endswith(")") and "(" in name[1:]:
+        inner = name[name.index("(", 1) + 1 : -1]
+        return inner if inner.isalpha() else None
+    return name[1] if len(name) == 2 and name[0] in _FUNCTION_LETTERS else None
+
+
+def _chain(node: Node, policy: str) -> Node:
+    relations, parts = list(node.value), list(node.args)
+    if any(relation not in ("=", "~") for relation in relations):
+        return node
+    first = name_of(parts[0])
+    if "~" in relations:
+        cut = relations.index("~")
+        if cut == 0 and first is not None:
+            relations[0] = "="
+            cut = relations.index("~") if "~" in relations else len(relations)
+        relations, parts = relations[:cut], parts[: cut + 1]
+        if not relations:
+            return shape(parts[0], policy)
+    values = parts[1:] if first is not None else parts
+    if first is not None:
+        if len(values) > 1:
+            checked = [values[0]] if policy == "ends" else values[:-1]
+            if any(name_of(each) is None and not _agree(each, values[-1]) for each in checked):
+                return FALSE
+        value = shape(values[-1], policy)
+        if value.op in ("false", "named", "chain"):
+            return FALSE
+        if len(parts) == 2 and name_of(parts[1]) is not None:
+            return Node("equation", tuple(parts))
+        return Node("named", (value, parts[0], values[-1]), first)
+    last = name_of(parts[-1])
+    if len(parts) == 2 and last is not None:
+        return Node("named", (shape(parts[0], policy), parts[1], parts[0]), last)
+    if any(nodes.symbols(part) for part in parts):
+        return Node("equation", tuple(parts)) if len(parts) == 2 else _long_chain(parts, policy)
+    if all(_agree(part, parts[-1]) for part in parts[:-1]):
+        return shape(parts[-1], policy)
+    return FALSE
+
+
+def _long_chain(parts: list[Node], policy: str) -> Node:
+    if all(_agree(part, parts[-1]) for part in parts[:-1]):
+        return shape(parts[-1], policy)
+    return Node("chain", tuple(parts), ("=",) * (len(parts) - 1))
+
+
+def _agree(first: Node, second: Node) -> bool:
+    first, second = _bare(first), _bare(second)
+    if first.op in nodes.STRUCTURES or second.op in nodes.STRUCTURES:
+        return first == second
+    return first == second or scalars.equal(first, second).equal is True
+
+
+def _bare(node: Node) -> Node:
+    while node.op in ("unit", "money", "percent", "degree"):
+        node = node.args[0]
+    return node
+
+
+# -- lists ---------------------------------------------------------------------------------------------------------
+
+
+def _list(node: Node, policy: str) -> Node:
+    if node.value == ("+",):
+        return _compound(node)
+    items: list[Node] = []
+    for arg in node.args:
+        item = shape(arg, policy)
+        if item.op == "list" and item.value == "pm":
+            items.extend(item.args)
+        else:
+            items.append(item)
+    if any(item.op == "named" for item in items):
+        return _named_list(items, node.value)
+    return Node("list", tuple(items), node.value)
+
+
+def _named_list(items: list[Node], separators: tuple[str, ...]) -> Node:
+    if all(item.op == "named" for item in items):
+        names = [item.value for item in items]
+        period = names.index(names[0], 1) if names[0] in names[1:] else len(names)
+        if period == 1 and len(set(names)) == 1 or all(is_function_name(name) for name in names) and period == 1:
+            return Node("list", tuple(value for item in items for value in _values(item)), separators)
+        if period < len(names) and len(names) % period == 0 and names == names[:period] * (len(names) // period):
+            rows = [items[i : i + period] for i in range(0, len(items), period)]
+            return Node("list", tuple(Node("tuple", tuple(item.args[0] for item in row), "()") for row in rows), ";")
+        if len(set(names)) == len(names):
+            return Node("system", tuple(item.args[0] for item in items), tuple(names))
+        return Node("list", tuple(items), separators)
+    if items[0].op == "named" and all(item.op not in ("named", "equation", "chain") for item in items[1:]):
+        values = (*_values(items[0]), *items[1:])  # "n = 2, 3, 4"
+        return Node("list", values, separators)
+    return Node("list", tuple(items), separators)
+
+
+def _values(item: Node) -> tuple[Node, ...]:
+    value = item.args[0]
+    return value.args if value.op == "list" and value.value == "pm" else (value,)
+
+
+def _compound(node: Node) -> Node:
+    """``3 hours 20 minutes`` in the smaller unit."""
+    total, last = fmpq(0), None
+    for part in node.args:
+        unit, number = measure(part.value), part.args[0]
+        if unit is None or number.op != "num" or (last is not None and unit.dimension != last.dimension):
+            return node
+        total += number.value * _fmpq(unit.factor)
+        last = unit
+    assert last is not None  # noqa: S101
+    return Node("unit", (Node("num", (), total / _fmpq(last.factor)),), node.args[-1].value)
+
+
+def _fmpq(value: Fraction) -> fmpq:
+    return fmpq(value.numerator, value.denominator)
+
+
+# -- matrices ------------------------------------------------------------------------------------------------------
+
+
+def _matrix(node: Node) -> Node:
+    """Sums, multiples and products of matrices, worked out; anything else stays as it is."""
+    if node.op == "matrix":
+        return node
+    if node.op in ("add", "mul"):
+        parts = [_matrix(arg) for arg in node.args]
+        total = parts[0]
+        for part in parts[1:]:
+            combined = _sum(total, part) if node.op == "add" else _product(total, part)
+            if combined is None:
+                return node
+            total = combined
+        return total
+    if node.op == "div":
+        upper = _matrix(node.args[0])
+        if upper.op == "matrix":
+            return Node("matrix", tuple(div(cell, node.args[1]) for cell in upper.args), upper.value)
+    return node
+
+
+def _sum(first: Node, second: Node) -> Node | None:
+    if first.op == second.op == "matrix":
+        if first.value != second.value:
+            return None
+        return Node("matrix", tuple(add([a, b]) for a, b in zip(first.args, second.args, strict=True)), first.value)
+    return None if "matrix" in (first.op, second.op) else add([first, second])
+
+
+def _product(first: Node, second: Node) -> Node | None:
+    if first.op == second.op == "matrix":
+        (rows, inner), (height, columns) = first.value, second.value
+        if inner != height or rows * columns * inner > 512:
+            return None
+        cells = tuple(
+            add([mul(first.args[i * inner + k], second.args[k * columns + j]) for k in range(inner)])
+            for i in range(rows)
+            for j in range(columns)
+        )
+        return Node("matrix", cells, (rows, columns))
+    if "matrix" in (first.op, second.op):
+        scalar, matrix = (second, first) if first.op == "matrix" else (first, second)
+        return Node("matrix", tuple(mul(scalar, cell) for cell in matrix.args), matrix.value)
+    return mul(first, second)

@@ -1,0 +1,146 @@
+"""Bring one answer string to plain ASCII LaTeX: Unicode spelling, math delimiters, trailing punctuation.
+
+Covered: full-width and non-Latin digits and punctuation, super- and subscripts, vulgar fractions, Greek letters and
+operator signs, invisible characters, ``$``, ``\\(``, ``\\boxed`` around the whole, doubled backslashes of escaped
+sources. Not covered: LaTeX spacing and style commands inside (the tokenizer skips those).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_GREEK = {
+    "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "ζ": "zeta", "η": "eta", "θ": "theta",
+    "ι": "iota", "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "ρ": "rho", "σ": "sigma",
+    "τ": "tau", "υ": "upsilon", "φ": "phi", "χ": "chi", "ψ": "psi", "ω": "omega", "Γ": "Gamma", "Δ": "Delta",
+    "Θ": "Theta", "Λ": "Lambda", "Ξ": "Xi", "Π": "Pi", "Σ": "Sigma", "Φ": "Phi", "Ψ": "Psi", "Ω": "Omega",
+    "ϕ": "phi", "ϵ": "epsilon", "ϑ": "theta",
+}  # fmt: skip
+_SIGNS = {
+    "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "‒": "-", "﹣": "-", "×": r"\times ", "⋅": r"\cdot ",
+    "·": r"\cdot ", "∙": r"\cdot ", "•": r"\cdot ", "÷": r"\div ", "∕": "/", "⁄": "/", "±": r"\pm ", "∓": r"\mp ",
+    "≤": r"\le ", "≦": r"\le ", "⩽": r"\le ", "≥": r"\ge ", "≧": r"\ge ", "⩾": r"\ge ", "≠": r"\ne ", "≈": r"\approx ",
+    "≅": r"\cong ", "≡": r"\equiv ", "∞": r"\infty ", "√": r"\sqrt ", "∛": r"\sqrt[3]", "∜": r"\sqrt[4]",
+    "∪": r"\cup ", "∩": r"\cap ", "∈": r"\in ", "∉": r"\notin ", "∅": r"\emptyset ", "⌀": r"\emptyset ",
+    "∖": r"\setminus ", "⊂": r"\subset ", "⊆": r"\subseteq ", "°": r"^{\circ}", "º": r"^{\circ}", "∘": r"\circ ",
+    "∠": r"\angle ", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "ℂ": r"\mathbb{C}",
+    "∑": r"\sum ", "∏": r"\prod ", "∫": r"\int ", "∂": r"\partial ", "⌊": r"\lfloor ", "⌋": r"\rfloor ",
+    "⌈": r"\lceil ", "⌉": r"\rceil ", "⟨": r"\langle ", "⟩": r"\rangle ", "〈": r"\langle ", "〉": r"\rangle ",
+    "′": "'", "’": "'", "‘": "'", "″": "''", "“": '"', "”": '"', "→": r"\to ", "。": ".", "．": ".", "、": ",", "，": ",",
+    "、": ",", "；": ";", "：": ":", "∶": ":", "٪": "%", "％": "%", "٫": ".", "٬": ",", "ℯ": "e", "ⅈ": "i", "∧": " and ",
+    "∨": " or ", "…": r"\ldots ", "€": r"\euro ", "£": r"\pounds ", "¥": r"\yen ", "￥": r"\yen ", "₹": r"\rupee ",
+    "【": "(", "】": ")", "「": "", "」": "",
+}  # fmt: skip
+_SUPER = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱˣ", "0123456789+-=()nix")
+_SUB = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙₖₓ", "0123456789+-=()nkx")
+_SUPER_RUN = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱˣ]+")
+_SUB_RUN = re.compile("[₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙₖₓ]+")
+_METRES = re.compile(r"(?<=\d)\s?m(?=[²³](?![⁰¹²³⁴⁵⁶⁷⁸⁹]))")
+"""``5m²`` right after a digit is square metres: algebra is hardly ever typeset with a superscript character."""
+
+_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufe00-\ufe0f]")
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
+_ENDS = " \t\r\n.,;:!\\"
+_DOUBLED = re.compile(r"\\\\(?=[a-zA-Z]{2,}|[%${}!,; ])")
+_LATEX_LINE = re.compile(r"\\begin\s*\{")
+
+
+def _unicode(text: str) -> str:
+    text = _INVISIBLE.sub("", text)
+    text = _METRES.sub(lambda _: r"\text{m}", text)
+    text = _SUPER_RUN.sub(lambda m: "^{" + m.group().translate(_SUPER) + "}", text)
+    text = _SUB_RUN.sub(lambda m: "_{" + m.group().translate(_SUB) + "}", text)
+    out: list[str] = []
+    for char in text:
+        if char < "\x80":
+            out.append(char)
+        elif char in _SIGNS:
+            out.append(_SIGNS[char])
+        elif char in _GREEK:
+            out.append("\\" + _GREEK[char] + " ")
+        else:
+            out.append(_other(char))
+    return "".join(out)
+
+
+def _other(char: str) -> str:
+    digit = unicodedata.decimal(char, None)
+    if digit is not None:
+        return str(digit)
+    folded = unicodedata.normalize("NFKC", char)
+    if "\u2044" in folded:  # a vulgar fraction
+        upper, _, lower = folded.partition("\u2044")
+        return rf"\frac{{{upper}}}{{{lower}}}" if lower else folded
+    if folded.isspace():
+        return " "
+    return folded
+
+
+def closing_brace(text: str, start: int) -> int:
+    """Index of the brace that closes the one at ``start``, or -1; escaped braces do not count."""
+    depth, i, end = 0, start, len(text)
+    while i < end:
+        char = text[i]
+        if char == "\\":
+            i += 2
+            continue
+        if char == "{":
+            depth += 1
+        elif char == "}":
+            depth -= 1
+            if depth == 0:
+                return i
+        i += 1
+    return -1
+
+
+def _unwrap(text: str) -> str:
+    """Drop delimiters that hold the whole answer, as often as they nest."""
+    while True:
+        before = text
+        text = text.strip(" \t\r\n")
+        for left, right in (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")):
+            if len(text) > len(left) + len(right) - 1 and text.startswith(left) and text.endswith(right):
+                inner = text[len(left) : -len(right)]
+                if left not in inner and right not in inner and not inner.endswith("\\"):
+                    text = inner
+        match = _BOX.match(text)
+        if match:
+            close = closing_brace(text, match.end() - 1)
+            if close == len(text) - 1:
+                text = text[match.end() : close]
+        if text == before:
+            return text
+
+
+def _trim(text: str) -> str:
+    end = len(text)
+    while end and text[end - 1] in _ENDS:
+        # a factorial and an escaped brace or percent sign belong to the answer
+        if text[end - 1] == "!" and end > 1 and text[end - 2] not in " \\!":
+            break
+        if text[end - 1] == "!" and text[:end].endswith("!!"):
+            break
+        end -= 1
+    return text[:end].lstrip(" \t\r\n,;:.") if not text[:1].isdigit() and text[:1] != "." else text[:end]
+
+
+def normalise(text: str) -> str:
+    """The answer as plain ASCII LaTeX; letters of other scripts stay as they are.
+
+    Idempotent, linear in the length, never raises. The empty string means that nothing was left.
+    """
+    if not text.isascii():
+        text = _unicode(text)
+    text = _trim(_unwrap(text))
+    if "$" in text:
+        bare = text.replace("\\$", "")
+        if bare.count("$") % 2 == 0:
+            text = re.sub(r"(?<!\\)\$", " ", text)
+    if "\\" in text:
+        if "\\\\" in text and not _LATEX_LINE.search(text):
+            text = _DOUBLED.sub(lambda _: "\\", text)
+        text = text.replace("\\(", " ").replace("\\)", " ").replace("\\[", " ").replace("\\]", " ")
+        text = _trim(_unwrap(text))
+    return text

@@ -1,0 +1,78 @@
+"""One answer as the comparing layers see it: normalised, parsed, with what could not be read said plainly."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+from . import texts, words
+from .forms import shape
+from .nodes import Node
+from .normalise import normalise
+from .options import MathOptions
+from .parser import TooDeep, Unreadable, parse
+
+_CACHED_LENGTH = 2_000
+_COMMAND = re.compile(r"\\([A-Za-z]+)")
+_LAST_LAYER = frozenset(
+    """sum prod int iint iiint oint lim limsup liminf det operatorname begin partial nabla infty overline substack
+    bigcup bigcap Re Im angle vmatrix""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """``node`` is None when the text is outside the grammar; ``words`` marks answers made of words."""
+
+    text: str
+    """Normalised text."""
+    node: Node | None
+    """What it states."""
+    words: bool = False
+    reason: str | None = None
+    """``empty``, ``unreadable`` or ``too_complex`` where ``node`` is None."""
+
+    @property
+    def key(self) -> str:
+        """The words, folded."""
+        return texts.key(self.text)
+
+    @property
+    def for_last_layer(self) -> bool:
+        """Whether another LaTeX parser could read what this one cannot: it is LaTeX, and not prose."""
+        if self.node is not None or self.reason != "unreadable":
+            return False
+        commands = _COMMAND.findall(self.text)
+        known = words.SKIPPED | words.TRANSPARENT | words.SKIPPED_WITH_ARGUMENT
+        return any(name in _LAST_LAYER or name not in known for name in commands) and not self.words
+
+
+def read(text: str, options: MathOptions) -> Reading:
+    """Read one answer; never raises, linear in the length. Short texts are cached."""
+    if len(text) <= _CACHED_LENGTH:
+        return _cached(text, options)
+    return _read(text, options)
+
+
+def _read(text: str, options: MathOptions) -> Reading:
+    if len(text) > 4 * options.max_length:
+        return Reading(text.strip(), None, reason="too_complex")
+    text = normalise(text)
+    if not text or not any(char.isalnum() or char in "\\{∅" for char in text):
+        return Reading(text, None, reason="empty")
+    if len(text) > options.max_length:
+        return Reading(text, None, reason="too_complex")
+    is_words = texts.is_words(text)
+    try:
+        node = shape(parse(text, options.max_nodes), options.chain)
+    except TooDeep:
+        return Reading(text, None, is_words, "too_complex")
+    except (Unreadable, RecursionError):
+        return Reading(text, None, is_words, "unreadable")
+    if node.op == "list" and len(node.args) * 2 > options.max_nodes:
+        return Reading(text, None, reason="too_complex")
+    return Reading(text, node, is_words)
+
+
+_cached = functools.lru_cache(maxsize=16_384)(_read)

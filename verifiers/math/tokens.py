@@ -1,0 +1,451 @@
+"""Split one normalised answer into tokens: LaTeX, plain and SymPy spelling through the same door.
+
+One pass, linear in the length, no recursion. What cannot be a token ends it (``None``), because a half-read answer is
+an unread one. Style and spacing commands are dropped here; words are told apart here (functions, units, variables).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from flint import fmpq, fmpz
+
+from . import words
+from .nodes import Node, num
+from .normalise import closing_brace
+from .units import CLOCK_WORDS, DEGREE_WORDS, MAGNITUDES, ORDINALS, PERCENT_WORDS, is_unit_word
+
+
+class Token(NamedTuple):
+    """``kind`` is one of num, sym, const, fn, op, cmd, unit, word; ``spaced``: white space stood before it."""
+
+    kind: str
+    value: Any
+    spaced: bool = False
+
+
+_SPACES = re.compile(r"(?:\s|~|\\[,;:!> ]|\\(?:quad|qquad|thinspace)(?![A-Za-z]))+")
+_COMMAND = re.compile(r"\\([A-Za-z]+|.)", re.DOTALL)
+_LETTERS = re.compile(r"[A-Za-z]+")
+_NUMBER = re.compile(r"(\d*)(?:\.(\d+)|\.(?=\\(?:overline|bar|dot|overdot)|\(\d+\)))?")
+_GROUPS = re.compile(r"(?:,\s?\\!\s?|\{,\}|,)\d{3}(?!\d)")
+_THIN = re.compile(r"(?:\\,|\\ |~| |\\;|\\:|\\!)\d{3}(?!\d)")
+_EXPONENT = re.compile(r"[eE]([+-]?\d+)(?![\d.])(?![A-Za-z(])")
+_REPEAT = re.compile(r"\s*(?:\\(?:overline|bar|dot|overdot)\s*(?:\{(\d+)\}|(\d))|\((\d+)\))")
+_DOTS = re.compile(r"\s*(?:\.\.\.+|\\(?:ldots|dots|cdots)(?![A-Za-z]))")
+_BASE = re.compile(r"_\s*(?:\{\s*(?:\\text\s*\{)?\s*([A-Za-z0-9]+)\s*\}?\s*\}|(\d+))")
+_SUBSCRIPT = re.compile(r"\s*_\s*(?:(\{)|\\([A-Za-z]+)|(\d+|[A-Za-z]))")
+_ENVIRONMENT = re.compile(r"\s*\{([A-Za-z]+\*?)\}")
+_COLUMNS = re.compile(r"\s*\{[lcr|@{} ]*\}")
+_GROUP = re.compile(r"\s*\{")
+_BASE_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12}
+_PAIRS = ("**", "<=", ">=", "!=", "==", "=<", "=>")
+_SINGLE = frozenset("+-*/^=<>()[]{}|!:,;%'&")
+_PREFIXES = tuple(sorted("sin cos tan cot sec csc log ln sqrt exp arcsin arccos arctan".split(), key=len, reverse=True))
+MATRICES = frozenset("matrix pmatrix bmatrix Bmatrix vmatrix Vmatrix smallmatrix array cases aligned align".split())
+
+
+class Tokenizer:
+    """Reads one string; :meth:`run` gives the tokens or None."""
+
+    def __init__(self, text: str, limit: int) -> None:
+        self.text = text
+        self.at = 0
+        self.limit = limit
+        self.out: list[Token] = []
+        self.spaced = False
+        self.brackets = 0  # open ( [ \{ : commas inside separate, they do not group digits
+        self.want = 0  # how many single-character arguments of \frac may follow right here
+        self.braces: list[int] = []  # for each open brace: the arguments still wanted after it
+        self.words_until: list[int] = []  # ends of \text{...} arguments
+
+    def run(self) -> list[Token] | None:
+        """The tokens, or None where something is not part of the language or the limit is passed."""
+        text, end = self.text, len(self.text)
+        while self.at < end:
+            if self.words_until and self.at >= self.words_until[-1]:  # the brace that closes \\text{
+                self.at = self.words_until.pop() + 1
+                continue
+            match = _SPACES.match(text, self.at)
+            if match:
+                self.at, self.spaced = match.end(), True
+                continue
+            if len(self.out) > self.limit:
+                return None
+            char = text[self.at]
+            if char.isdigit() or (char == "." and text[self.at + 1 : self.at + 2].isdigit()):
+                ok = self.number()
+            elif char == "\\":
+                ok = self.command()
+            elif char.isalpha():
+                ok = self.word()
+            else:
+                ok = self.sign(char)
+            if not ok:
+                return None
+            self.spaced = False
+        return self.out if not self.braces else None
+
+    def emit(self, kind: str, value: Any) -> bool:
+        self.out.append(Token(kind, value, self.spaced))
+        return True
+
+    # -- numbers ---------------------------------------------------------------------------------------------------
+
+    def number(self) -> bool:
+        text = self.text
+        if self.want:  # \frac13
+            self.want -= 1
+            self.emit("num", num(int(text[self.at])))
+            self.at += 1
+            return True
+        match = _NUMBER.match(text, self.at)
+        assert match is not None  # noqa: S101 - the caller saw a digit
+        whole, decimals = match.group(1), match.group(2)
+        at = match.end()
+        if decimals is None and text[at - 1] != "." and len(whole) <= 3:
+            whole, at = self._grouped(whole, at)
+            tail = re.compile(r"\.(\d+)").match(text, at) if at != match.end() else None
+            if tail:
+                decimals, at = tail.group(1), tail.end()
+        self.at = at
+        if decimals is not None or text[at - 1] == ".":
+            repeated = self._repeating(whole or "0", decimals or "")
+            if repeated is not None:
+                return self.emit("num", repeated)
+            if decimals is None:
+                return False
+        value = fmpq(fmpz(whole or "0"))
+        if decimals:
+            value += fmpq(fmpz(decimals), fmpz(10) ** len(decimals))
+        match = _EXPONENT.match(text, self.at)
+        if match:
+            self.at = match.end()
+            power = int(match.group(1)) if len(match.group(1)) < 4000 else None
+            if power is None:
+                return False
+            node = Node("mul", (num(value), Node("pow", (num(10), num(fmpz(power))))))
+            if abs(power) <= 400:
+                node = num(value * fmpq(10) ** power)
+            return self.emit("num", node)
+        match = _BASE.match(text, self.at)
+        if match and decimals is None:
+            self.at = match.end()
+            base = match.group(1) or match.group(2)
+            if base.lower() in _BASE_WORDS:
+                base = str(_BASE_WORDS[base.lower()])
+            if not base.isdigit() or not 2 <= int(base[:4]) <= 36:
+                return False
+            return self.emit("num", Node("based", (), (whole.lstrip("0") or "0", int(base))))
+        return self.emit("num", Node("num", (), value))
+
+    def _grouped(self, whole: str, at: int) -> tuple[str, int]:
+        """Digits grouped in threes by commas or thin spaces; inside brackets a comma separates."""
+        text, start = self.text, at
+        for pattern in (_GROUPS, _THIN):
+            digits, at = whole, start
+            while match := pattern.match(text, at):
+                if pattern is _GROUPS and self.brackets and match.group()[:2] not in ("{,", ",\\", ", ") and match.group()[1].isdigit():
+                    break
+                digits += match.group()[-3:]
+                at = match.end()
+            if at != start:
+                if pattern is _THIN and text[at : at + 1] == "/":
+                    return whole, start
+                return digits, at
+        return whole, start
+
+    def _repeating(self, whole: str, decimals: str) -> Node | None:
+        text = self.text
+        match = _REPEAT.match(text, self.at)
+        period = ""
+        if match:
+            period = next(group for group in match.groups() if group)
+            self.at = match.end()
+            if "dot" in match.group():  # \dot{1}4\dot{2}: from the first dotted digit to the last
+                tail = re.compile(r"(\d*)\\(?:dot|overdot)\s*\{?(\d)\}?").match(text, self.at)
+                if tail:
+                    period += tail.group(1) + tail.group(2)
+                    self.at = tail.end()
+        else:
+            dots = _DOTS.match(text, self.at) if decimals else None
+            if not dots:
+                return None
+            size = next((n for n in (1, 2, 3, 4, 6) if decimals.endswith(decimals[-n:] * (3 if n == 1 else 2))), 0)
+            if not size or (len(decimals) < 2 * size):
+                return None
+            self.at = dots.end()
+            period = decimals[-size:]
+        shift = fmpz(10) ** len(decimals)
+        value = fmpq(fmpz(whole + decimals), shift)
+        value += fmpq(fmpz(period), shift * (fmpz(10) ** len(period) - 1))
+        return Node("num", (), value)
+
+    # -- words -----------------------------------------------------------------------------------------------------
+
+    def word(self) -> bool:
+        match = _LETTERS.match(self.text, self.at)
+        if match is None:  # a letter of another script
+            return False
+        run = match.group()
+        in_text = bool(self.words_until)
+        if self.want:
+            self.want -= 1
+            self.at += 1
+            return self.emit("sym", run[0])
+        self.at = match.end()
+        after = self.text[self.at : self.at + 1]
+        while after == "." and in_text and self.text[self.at + 1 : self.at + 2].isalpha():
+            match = _LETTERS.match(self.text, self.at + 1)
+            assert match is not None  # noqa: S101
+            run += "." + match.group()
+            self.at = match.end()
+            after = self.text[self.at : self.at + 1]
+        if run in CLOCK_WORDS and (in_text or "." in run) and self._after_operand():
+            if after == ".":
+                self.at += 1
+            return self.emit("unit", run.lower().replace(".", ""))
+        return self._run(run, in_text, after)
+
+    def _run(self, run: str, in_text: bool, after: str) -> bool:
+        lower = run.lower()
+        operand = self._after_operand()
+        if lower in ("and", "or"):
+            return self.emit("op", lower)
+        if len(run) == 1:
+            if in_text and operand and is_unit_word(run) and self.out[-1].kind != "op":
+                return self.emit("unit", run)
+            return self._symbol(run)
+        if run in words.CONSTANTS:
+            return self.emit("const", Node("const", (), words.CONSTANTS[run]))
+        if run in words.FUNCTIONS and not (run in words.PLAIN_ONLY and after not in "({^"):
+            if run in ("gamma", "Gamma") and after != "(":
+                return self._symbol(run)
+            return self.emit("fn", words.FUNCTIONS[run])
+        if operand:
+            if lower in PERCENT_WORDS:
+                return self.emit("op", "%")
+            if lower in DEGREE_WORDS:
+                return self.emit("unit", "degree")
+            if run in ORDINALS and self.out[-1].kind in ("num", "op"):
+                return True
+            if lower in MAGNITUDES:
+                return self.emit("unit", lower)
+            if is_unit_word(run):
+                return self.emit("unit", run)
+        if lower == "mod":
+            return self.emit("op", "mod")
+        if self.out and self.out[-1].kind == "unit" and lower in ("per", "of"):
+            return self.emit("unit" if lower == "per" else "word", lower)
+        if run in words.GREEK:
+            return self._symbol(run)
+        if in_text or lower in words.SMALL_WORDS:
+            return self.emit("word", run)
+        for name in _PREFIXES:
+            if run.startswith(name) and len(run) - len(name) <= 1:
+                self.at -= len(run) - len(name)
+                return self.emit("fn", words.FUNCTIONS[name])
+        if len(run) <= 4 or (run.isupper() and len(run) <= 6):
+            return self._letters(run)
+        for tail in ("pi",):
+            if run.endswith(tail) and len(run) <= 6:
+                return self._letters(run)
+        return self.emit("word", run)
+
+    def _letters(self, run: str) -> bool:
+        """A product of one-letter variables; a trailing ``or``/``and`` glued to the next operand was handled before."""
+        at = self.at
+        self.at = at - len(run) + 1
+        i = 0
+        while i < len(run):
+            if run.startswith("pi", i):
+                self.emit("const", Node("const", (), "pi"))
+                i += 2
+            else:
+                self.at = at - len(run) + i + 1
+                self._symbol(run[i]) if i == len(run) - 1 else self.emit("sym", run[i])
+                i += 1
+            self.spaced = False
+        self.at = max(self.at, at)
+        return True
+
+    def _symbol(self, name: str) -> bool:
+        """A symbol with its subscript and primes."""
+        match = _SUBSCRIPT.match(self.text, self.at)
+        if match:
+            if match.group(1):
+                close = closing_brace(self.text, match.end() - 1)
+                if close < 0:
+                    return False
+                inner, self.at = self.text[match.end() : close], close + 1
+            else:
+                inner, self.at = match.group(2) or match.group(3), match.end()
+            inner = re.sub(r"\\(?:text|mathrm|mathbf|textbf|mbox|rm)\b|[\s{}\\]", "", inner)
+            if not inner:
+                return False
+            name = f"{name}_{inner}"
+        while self.text[self.at : self.at + 1] == "'":
+            name += "'"
+            self.at += 1
+        return self.emit("sym", name)
+
+    def _after_operand(self) -> bool:
+        if not self.out:
+            return False
+        last = self.out[-1]
+        return last.kind in ("num", "sym", "const", "unit") or (last.kind == "op" and last.value in (")", "]", "}", "|", "%", "circ", "!", "\\}"))
+
+    # -- commands --------------------------------------------------------------------------------------------------
+
+    def command(self) -> bool:
+        match = _COMMAND.match(self.text, self.at)
+        if match is None:
+            self.at += 1
+            return True
+        name = match.group(1)
+        self.at = match.end()
+        if self.want and name not in words.SKIPPED:
+            self.want -= 1
+        if not name.isalpha():
+            return self._escaped(name)
+        if name in words.SKIPPED:
+            if name in ("left", "right") and self.text[self.at : self.at + 1] == ".":
+                self.at += 1
+            return True
+        if name in ("frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac", "binom", "dbinom", "tbinom", "rac"):
+            self.want = 2
+            return self.emit("cmd", "binom" if "binom" in name else "frac")
+        if name == "sqrt":
+            return self.emit("cmd", "sqrt")
+        if name in words.SKIPPED_WITH_ARGUMENT:
+            return self._skip_argument()
+        if name in words.TRANSPARENT:
+            if name in words.TEXT:
+                return self._text()
+            return True
+        if name in ("overline", "bar", "underbar"):
+            return self.emit("cmd", "bar")
+        if name in ("begin", "end"):
+            match = _ENVIRONMENT.match(self.text, self.at)
+            if match is None or match.group(1).rstrip("*") not in MATRICES:
+                return False
+            self.at = match.end()
+            columns = _COLUMNS.match(self.text, self.at) if match.group(1) == "array" and name == "begin" else None
+            if columns:
+                self.at = columns.end()
+            return self.emit(name, match.group(1))
+        return self._named(name)
+
+    def _named(self, name: str) -> bool:
+        if name in ("mathbb", "Bbb"):
+            match = re.compile(r"\s*\{?\s*([A-Z])\s*\}?").match(self.text, self.at)
+            if match is None or match.group(1) not in words.DOMAINS:
+                return False
+            self.at = match.end()
+            return self.emit("domain", words.DOMAINS[match.group(1)])
+        if name in words.NAMED_SETS:
+            return self.emit("domain", "empty")
+        if name == "pi":
+            return self.emit("const", Node("const", (), "pi"))
+        if name in ("sum", "prod", "int", "lim", "iint", "iiint", "oint"):
+            return self.emit("cmd", name)
+        if name in ("%",):
+            return self.emit("op", "%")
+        if name in ("not",):
+            return self.emit("op", "not")
+        if name in words.GREEK and name not in words.OPERATORS:
+            return self._symbol("\\" + name if name in ("gamma", "Gamma", "Pi") else name)
+        if name in words.OPERATORS:
+            return self.emit("op", words.OPERATORS[name])
+        if name in words.CONSTANTS:
+            return self.emit("const", Node("const", (), words.CONSTANTS[name]))
+        if name in words.FUNCTIONS:
+            return self.emit("fn", words.FUNCTIONS[name])
+        return False
+
+    def _escaped(self, char: str) -> bool:
+        if char in "{}":
+            self.brackets += 1 if char == "{" else -1
+            return self.emit("op", "\\" + char)
+        if char in "%$&":
+            return self.emit("op", char)
+        if char == "\\":
+            return self.emit("op", "newline")
+        if char == "|":
+            return self.emit("op", "||")
+        return char == "_"
+
+    def _skip_argument(self) -> bool:
+        match = _GROUP.match(self.text, self.at)
+        if match is None:
+            return False
+        close = closing_brace(self.text, match.end() - 1)
+        if close < 0:
+            return False
+        self.at = close + 1
+        return True
+
+    def _text(self) -> bool:
+        match = _GROUP.match(self.text, self.at)
+        if match is None:
+            return True
+        close = closing_brace(self.text, match.end() - 1)
+        if close < 0:
+            return False
+        self.at = match.end()
+        self.words_until.append(close)
+        return True
+
+    # -- signs -----------------------------------------------------------------------------------------------------
+
+    def sign(self, char: str) -> bool:
+        pair = self.text[self.at : self.at + 2]
+        if pair in _PAIRS:
+            self.at += 2
+            return self.emit("op", {"**": "^", "=<": "<=", "=>": ">="}.get(pair, pair))
+        self.at += 1
+        if char in "([":
+            self.brackets += 1
+        elif char in ")]":
+            self.brackets -= 1
+        elif char == "{":
+            self.braces.append(max(0, self.want - 1))
+            self.want = 0
+        elif char == "}":
+            if not self.braces:
+                return False
+            self.emit("op", char)
+            self.want = self.braces.pop()
+            return True
+        elif char == "_":
+            return self._limit()
+        elif char == "$":
+            return self.emit("op", "$")
+        elif char == "." and self.text[self.at : self.at + 2] == "..":
+            self.at += 2
+            return self.emit("op", "...")
+        elif char == "." and self.words_until:
+            return True
+        elif char not in _SINGLE:
+            return False
+        return self.emit("op", char)
+
+
+    def _limit(self) -> bool:
+        """The subscript of ``log`` or a big operator; LaTeX takes one digit, plain text takes the run."""
+        if not self.out or self.out[-1].kind not in ("fn", "cmd"):
+            return False
+        self.emit("op", "_")
+        match = re.compile(r"\s*(\d+)").match(self.text, self.at)
+        if match:
+            run, after = match.group(1), self.text[match.end() : match.end() + 1]
+            size = len(run) if run == "10" or after in ("(", " ", "^") or self.text.startswith("\\left", match.end()) else 1
+            self.emit("num", num(int(run[:size])))
+            self.at = match.end() - len(run) + size
+        return True
+
+
+def tokenize(text: str, limit: int) -> list[Token] | None:
+    """Tokens of a normalised answer; None when it cannot be read or has more than ``limit`` tokens."""
+    return Tokenizer(text, limit).run()
