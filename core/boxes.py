@@ -106,15 +106,20 @@ def last_group(text: str) -> BoxGroup | None:
     alternatives. Any other text between two boxes means that the later one replaces the earlier one. A box that only
     approximates the one before it (`\boxed{1/3} \approx \boxed{0.33}`) gives way to it.
     """
+    at = _previous_command(text, len(text), 0)
+    if at < 0:
+        return None
+    last = _read_box(text, at)
+    if last is not None and _previous_command(text, at, at - _REACH) < 0:
+        # The usual case: one box, and none near it that could be around it or beside it.
+        return BoxGroup((last,), False, last.end)
     last = _previous_box(text, len(text), 0)
     if last is None:
         return None
-    if not last.closed or _previous_command(text, last.start, last.start - _REACH) < 0:
-        return BoxGroup((last,), False, last.end)
     boxes = [last]
     alternatives = False
     at = last.start
-    while len(boxes) < MAX_BOXES:
+    while last.closed and len(boxes) < MAX_BOXES:
         before = _previous_box(text, at, at - _REACH)
         if before is None or not before.closed or at - before.end > _MAX_GAP:
             break

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
+_MAX_HEADERS = 16
 _NAMES = r"think|thinking|thought|thoughts|reasoning"
 _SOLUTION = r"<\|end_of_thought\|>(?:\s*+<\|begin_of_solution\|>)?"
 _TAG = re.compile(rf"</?(?:{_NAMES})>|◁/?think▷|\[/?THINK\]|<\|begin_of_thought\|>|{_SOLUTION}")
@@ -114,7 +116,7 @@ def _first_turn(text: str) -> tuple[str, int, bool]:
         end = text.find("<|", start)
         return (text[start:] if end < 0 else text[start:end]), start, False
     start = 0
-    for token in _TURN.finditer(text):
+    for token in islice(_TURN.finditer(text), _MAX_HEADERS):
         said = text[start : token.start()]
         if said and not said.isspace():
             return said, start, False

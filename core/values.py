@@ -144,7 +144,7 @@ def joined(text: str, spans: list[Span], either: bool, method: str) -> Found:
 
 _AMOUNT = r"(?:\d{1,3}(?:[,'’\u00a0\u202f ]\d{3})+(?!\d)(?:\.\d+)?|\d+(?:[.,]\d+)?|\.\d+)"
 NUMBER = re.compile(
-    r"(?<![\w.,#])(?:(?<![\w)\]}])[-+−–])?\s?(?:\\?[$€£¥₹])?\s?[-−]?"
+    r"(?<![\w.,#])(?:(?<![\w)\]}])[-+−–])?(?:\\?[$€£¥₹]\s?)?[-−]?"
     + _AMOUNT
     + r"(?:[eE][-+]?\d+|\s?(?:×|x|\*|\\times)\s?10\^\{?-?\d+\}?)?(?:\s?/\s?\d+)?(?:\s?(?:\\?%|percent\b|pct\b))?"
     r"(?:\s(?:thousand|million|billion|trillion)\b)?"
