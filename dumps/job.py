@@ -1,0 +1,129 @@
+"""A run over a file from its first check to the finished output, whenever and however often it is killed in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..core.engine import Engine
+from ..core.errors import DumpError
+from .journal import Journal, lines_of
+from .progress import Progress, Stage
+from .row import Columns
+from .scoring import Journals, Pass
+from .source import STANDARD, Format, format_of, open_source
+from .summary import Summary
+from .target import State, Target
+
+
+class FileScoring:
+    """Scores `source` into `target`; both are paths, or `-`.
+
+    Raises DumpError where the run cannot start or go on; what has been scored until then stays in `OUT.part`, and the
+    same run goes on from there. `columns` says where fields come from; `limit` is a number of rows; `tick` is called
+    several times a second. The engine stays the caller's.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        source: str,
+        target: str,
+        *,
+        columns: Columns | None = None,
+        overwrite: bool = False,
+        restart: bool = False,
+        limit: int | None = None,
+        tick: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.progress = Progress() if tick is None else Progress(tick)
+        self._engine = engine
+        self._columns = columns or Columns()
+        self._restart = restart
+        self._limit = limit
+        self._source_name = source
+        self._target = Target.of(target)
+        # From Parquet to Parquet the columns stay where they are until the end, and so keep their types.
+        self._joins = format_of(source)[0] is Format.PARQUET and self._target.format is Format.PARQUET
+        self._source = open_source(source, self._columns, heads=not self._joins)
+        if not self._target.is_stream and self._target.path.exists():
+            if source != STANDARD and self._target.path.samefile(source):
+                raise DumpError(f"{target} is the input itself; write to another file")
+            if not overwrite:
+                raise DumpError(f"{target} exists; --overwrite replaces it")
+
+    def run(self) -> Summary:
+        """Score the file, and put the output in its place."""
+        if self._target.is_stream:
+            self._pass(Journals(self._target.journal(resume=False)))
+            return self.progress.summary
+        state, done = State(self._target), False
+        try:
+            resume = self._resumes(state)
+            part = self._target.journal(resume=resume)
+            log = Journal(self._target.beside(".run.jsonl"), resume=resume)
+            self._pass(Journals(part, log, Journal(self._target.beside(".rejected.jsonl"))))
+            self._publish()
+            done = True
+        finally:
+            state.close(done=done or self._left_nothing())
+        return self.progress.summary
+
+    def _pass(self, journals: Journals) -> None:
+        source, columns, joins = self._source, self._columns, self._joins
+        Pass(self._engine, source, columns, journals, self.progress, limit=self._limit, numbers_only=joins).run()
+
+    def _resumes(self, state: State) -> bool:
+        """Whether there is a part to go on with. Raises DumpError for one of another run."""
+        found, now = state.lock() or {}, self._identity()
+        part = self._target.beside(".part")
+        resumes = not self._restart and part.exists() and part.stat().st_size > 0
+        if resumes:
+            other = [key for key, value in now.items() if found.get(key) != value]
+            if other:
+                raise DumpError(
+                    f"{part} was begun with another {' and '.join(other)}: give the command that began it to go on, "
+                    "or --restart to begin anew"
+                )
+        state.save(now)
+        return resumes
+
+    def _identity(self) -> dict[str, Any]:
+        """All that decides what OUT will hold, by what a person calls it."""
+        scorers = [[scorer.stamp.name, scorer.stamp.version, scorer.stamp.digest] for scorer in self._engine.scorers]
+        return {
+            "input": self._source.identity(),
+            "recipe": self._engine.recipe.digest,
+            "version of a scorer": scorers,
+            "--map": self._columns.mapping,
+            "--limit": self._limit,
+            "format": "parquet" if self._joins else "jsonl",
+        }
+
+    def _publish(self) -> None:
+        self.progress.enter(Stage.WRITING)
+        self.progress.update(None)
+        part = self._target.beside(".part")
+        convert: Callable[[Path], None] | None = None
+        if self._target.format is Format.PARQUET:
+            from . import parquet
+
+            if self._joins:
+                convert = partial(parquet.join, Path(self._source_name), lines_of(part))
+            else:
+                convert = partial(parquet.convert, lambda: lines_of(part))
+        self._target.publish(part, convert)
+        if not self.progress.summary.rejected:
+            self._target.beside(".rejected.jsonl").unlink(missing_ok=True)
+
+    def _left_nothing(self) -> bool:
+        """Whether there is nothing to pick up; then no empty files stay behind."""
+        beside = [self._target.beside(suffix) for suffix in (".part", ".run.jsonl", ".rejected.jsonl")]
+        if beside[0].exists() and beside[0].stat().st_size:
+            return False
+        for path in beside:
+            if path.exists() and not path.stat().st_size:
+                path.unlink()
+        return True

@@ -1,0 +1,253 @@
+"""The one pass over the input of a run: rows in, rows with verdicts out, in order, each exactly once.
+
+A run that finds the part of an earlier one goes through the input again, checks that the rows in the part are those of
+the input, and scores only the others. Where verdicts depend on other rows, it scores all and writes only the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import orjson
+
+from ..core.engine import Engine
+from ..core.errors import DumpError
+from ..core.reasons import Reason
+from ..core.rollout import Rollout
+from ..core.spill import Spill
+from ..core.verdict import Graded, Trace, ungraded
+from .journal import Journal
+from .progress import Progress, Stage
+from .row import Columns, Rejected, Row, loads
+from .source import Source
+
+PATIENCE = 1000
+"""Rows without a mapped column before the name of that column is taken for a mistake."""
+
+TICK = 64
+"""Rows between looks at the clock."""
+
+SHOWN = 5
+"""Rejected rows that the summary describes."""
+
+SHOWN_OF_STREAM = 100
+"""The same where no file of rejected rows can be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journals:
+    """What a run writes as it goes."""
+
+    part: Journal
+    """Rows with verdicts, or the stream that gets them."""
+    log: Journal | None = None
+    """A line for each row: how its verdict came about."""
+    rejects: Journal | None = None
+
+    @property
+    def all(self) -> list[Journal]:
+        """Those that there are."""
+        return [journal for journal in (self.part, self.log, self.rejects) if journal is not None]
+
+
+class Pass:
+    """Scores what `source` has into `journals`.
+
+    With `numbers_only`, the part gets the row's number, `line`, in place of the input's columns.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        source: Source,
+        columns: Columns,
+        journals: Journals,
+        progress: Progress,
+        *,
+        limit: int | None,
+        numbers_only: bool,
+    ) -> None:
+        self._engine = engine
+        self._source = source
+        self._columns = columns
+        self._journals = journals
+        self._part = journals.part
+        self._log = journals.log
+        self._progress = progress
+        self._summary = progress.summary
+        self._limit = limit
+        self._numbers_only = numbers_only
+        # Rows that wait for their verdict, by their place among the rollouts: line, columns and group.
+        self._waiting: Spill[tuple[int, bytes, str | None]] = Spill()
+        self._read = 0  # rollouts read
+        self._done = 0  # of these, the first ones, which the part holds already
+        self._error: DumpError | None = None
+
+    def run(self) -> None:
+        """Score all rows. Whatever ends it early, what has been scored is handed to the system first."""
+        try:
+            self._score()
+            if self._error is not None:
+                raise self._error
+            self._finish()
+        except sqlite3.Error as error:
+            why = f"cannot keep waiting rows in a temporary file: {error}; TMPDIR names another folder for it"
+            raise DumpError(why) from None
+        finally:
+            for journal in self._journals.all:
+                with contextlib.suppress(DumpError):  # the first failure is what the caller must hear of
+                    journal.flush()
+                journal.close()
+            self._waiting.close()
+
+    def _finish(self) -> None:
+        self._part.finish()
+        self._progress.update(self._source.fraction())
+        if self._journals.rejects is not None:
+            self._journals.rejects.finish()
+        if self._log is not None:
+            times = {
+                "run_s": round(self._progress.seconds, 3),
+                "rows_per_s": round(self._progress.rows_per_s, 1),
+            }
+            self._log.append(orjson.dumps({"summary": {**self._summary.to_dict(), **times}}) + b"\n")
+            self._log.finish()
+
+    def _score(self) -> None:
+        progress, source = self._progress, self._source
+        place = 0 if self._engine.grouped else -1
+        for graded in self._engine.stream(self._rollouts()):
+            if place < 0:
+                place = self._done  # the engine has seen none of the rows done before
+            if place >= self._done:
+                self._write(place, graded)
+                if place % TICK == 0:
+                    progress.update(source.fraction())
+            place += 1
+
+    def _write(self, place: int, graded: Graded) -> None:
+        number, head, group = self._waiting.pop(place)
+        verdict, trace = graded.verdict, graded.trace
+        try:
+            whole = verdict.to_json()
+        except TypeError as error:
+            why = f"the verdict is no JSON, so nobody could read it: {error}"
+            verdict = ungraded(Reason.SCORER_ERROR, why).stamped(verdict.id, verdict.scorer)
+            whole = verdict.to_json()
+        reward, outcome, reason = verdict.reward, verdict.outcome.value, verdict.reason
+        self._part.append(
+            b'%b,"reward":%b,"outcome":"%b","reason":%b,"verdict":%b}\n'
+            % (head, orjson.dumps(reward), outcome.encode(), orjson.dumps(reason), whole)
+        )
+        self._summary.add(reward, outcome, reason, group)
+        self._summary.add_trace(number, trace)
+        if self._log is not None:
+            self._log.append(_log_line(number, trace))
+
+    def _rollouts(self) -> Iterator[Rollout]:
+        """The rollouts that the engine has to see. Rows that are none are set aside, and rows done before checked."""
+        grouped = self._engine.grouped
+        for seen, row in enumerate(self._rows(), start=1):
+            if self._columns.unseen and seen == PATIENCE:
+                self._expect_columns()
+            if isinstance(row, Rejected):
+                self._reject(row)
+                continue
+            rollout = row.rollout
+            head = b'{"line":%d' % row.number if self._numbers_only else row.head
+            group = rollout.group_key
+            place = self._read
+            self._read += 1
+            if place == self._done and self._is_done(row, head, group):
+                self._done += 1
+                if not grouped:
+                    continue
+            else:
+                self._waiting.put(place, (row.number, head, group))
+            yield rollout
+            if place % 256 == 0:
+                self._part.flush()
+        if self._columns.unseen and self._read:
+            self._expect_columns()
+        if self._done == self._read and self._error is None and self._part.peek() is not None:
+            raise _other_input("has fewer rows")
+
+    def _rows(self) -> Iterator[Row | Rejected]:
+        left = -1 if self._limit is None else self._limit
+        try:
+            for row in self._source:
+                if left == 0:
+                    return
+                yield row
+                left -= 1
+        except DumpError as error:
+            if self._engine.grouped:
+                raise  # the rows that are missing might change the verdicts of the others
+            self._error = error  # but first score what could be read
+
+    def _reject(self, row: Rejected) -> None:
+        summary, rejects = self._summary, self._journals.rejects
+        summary.rejected += 1
+        if summary.rejected <= (SHOWN_OF_STREAM if rejects is None else SHOWN):
+            summary.notes.append(f"line {row.number} rejected: {row.error}")
+        if rejects is not None:
+            rejects.append(row.to_json())
+
+    def _is_done(self, row: Row, head: bytes, group: str | None) -> bool:
+        """Whether the next line of the part is this row with its verdict. A line torn by a crash is none."""
+        line = self._part.peek()
+        if line is not None:
+            try:
+                found = loads(line)
+                verdict = found["reward"], found["outcome"], found["reason"]
+            except (ValueError, LookupError, TypeError):
+                line = None
+        if line is None:
+            self._progress.enter(Stage.SCORING)
+            return False
+        if not line.startswith(head + b',"reward":'):
+            raise _other_input(f"differs at line {row.number}")
+        self._part.take()
+        self._progress.enter(Stage.RESUMING)
+        self._summary.add(*verdict, group)
+        self._summary.resumed += 1
+        self._recall(row.number)
+        if self._done % TICK == 0:
+            self._progress.update(self._source.fraction())
+        return True
+
+    def _recall(self, number: int) -> None:
+        """Count the time that an earlier run has noted for this row, if it has."""
+        line = self._log.peek() if self._log is not None else None
+        if line is None or self._log is None:
+            return
+        try:
+            found = loads(line)
+            if found.pop("line") != number:
+                return
+            trace = Trace(**found)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return
+        self._log.take()
+        self._summary.add_trace(number, trace)
+
+    def _expect_columns(self) -> None:
+        names = ", ".join(map(repr, sorted(self._columns.unseen)))
+        raise DumpError(f"--map names the column {names}, which no row has; look at the first line of the input")
+
+
+def _other_input(how: str) -> DumpError:
+    return DumpError(f"the input {how} from when OUT.part was begun; --restart begins anew")
+
+
+def _log_line(number: int, trace: Trace) -> bytes:
+    return b'{"line":%d,"seconds":%.6f,"cached":%b,"pooled":%b,"attempts":%d}\n' % (
+        number,
+        trace.seconds,
+        b"true" if trace.cached else b"false",
+        b"true" if trace.pooled else b"false",
+        trace.attempts,
+    )

@@ -1,0 +1,172 @@
+"""Where scored rows go: `OUT` and the files beside it.
+
+    OUT                  every row with its verdict; there only when it is whole
+    OUT.part             rows scored so far, as JSON lines: what a killed run is picked up from
+    OUT.part.json        what OUT.part belongs to, and the lock
+    OUT.rejected.jsonl   rows that are no rollouts
+    OUT.run.jsonl        times and cache hits, so that OUT itself is the same for two runs
+
+A stream (`-`, a pipe, a device) gets JSON lines as they come, and has none of the files beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gzip
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+import zstandard
+
+from ..core.errors import DumpError
+from .journal import HOLD, Journal
+from .source import STANDARD, Compression, Format, format_of
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An output file, and what the files beside it are called."""
+
+    name: str
+    path: Path
+    format: Format
+    packed: Compression
+    is_stream: bool
+
+    @classmethod
+    def of(cls, name: str) -> Target:
+        """The target called `name`. Raises DumpError where it can never be written."""
+        if name == STANDARD:
+            return cls(name, Path("standard output"), Format.JSONL, Compression.NONE, is_stream=True)
+        # The file behind a link is what is replaced in the end, not the link.
+        path = Path(os.path.realpath(name))
+        if path.is_dir():
+            raise DumpError(f"{name} is a folder; name a file in it")
+        if path.exists() and not path.is_file():
+            return cls(name, path, Format.JSONL, Compression.NONE, is_stream=True)
+        if not path.parent.is_dir():
+            raise DumpError(f"the folder {path.parent} does not exist; make it, or write elsewhere")
+        kind, packed = format_of(name)
+        return cls(name, path, kind, packed, is_stream=False)
+
+    def beside(self, suffix: str) -> Path:
+        """A file beside the output: its whole name, and the suffix."""
+        return self.path.with_name(self.path.name + suffix)
+
+    def journal(self, *, resume: bool) -> Journal:
+        """The rows scored so far, to go on with; or the stream itself."""
+        if not self.is_stream:
+            return Journal(self.beside(".part"), resume=resume)
+        if self.name == STANDARD:
+            return Journal(self.path, fd=1)
+        try:
+            return Journal(self.path, fd=os.open(self.path, os.O_WRONLY | os.O_CLOEXEC))
+        except OSError as error:
+            raise DumpError(f"cannot write {self.name}: {error.strerror}") from None
+
+    def publish(self, part: Path, convert: Callable[[Path], None] | None) -> None:
+        """Put the finished rows in `part` in their place, at once and for good. `convert` writes another format."""
+        try:
+            if convert is None and self.packed is Compression.NONE:
+                part.replace(self.path)
+            else:
+                final = self.beside(".part.final")
+                if convert is not None:
+                    convert(final)
+                else:
+                    _compress(part, final, self.packed)
+                _sync(final)
+                final.replace(self.path)
+                part.unlink()
+            _sync(self.path.parent)
+        except OSError as error:
+            raise DumpError(f"cannot write {self.name}: {error.strerror or error}") from None
+
+
+def _compress(part: Path, final: Path, packed: Compression) -> None:
+    """Without names and times in the file, so that equal rows give equal bytes."""
+    with part.open("rb") as rows, final.open("wb") as file:
+        if packed is Compression.GZIP:
+            with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as out:
+                shutil.copyfileobj(rows, out, HOLD)
+        else:
+            zstandard.ZstdCompressor(level=3).copy_stream(rows, file, size=part.stat().st_size)
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+class State:
+    """What a part belongs to, in a file that is locked as long as a run writes that part.
+
+    The lock is the kind that belongs to a process and ends with it, so that a worker which outlives its parent for a
+    moment does not hold it.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._name = target.name
+        self._path = target.beside(".part.json")
+        self._file: BinaryIO | None = None
+
+    def lock(self) -> dict[str, Any] | None:
+        """Take the lock; what an earlier run has left. Raises DumpError while another run has it."""
+        while True:
+            try:
+                file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+b", buffering=0)
+            except OSError as error:
+                raise DumpError(f"cannot write {self._path}: {error.strerror}") from None
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                process = _parse(file.read()).get("process", "?")
+                file.close()
+                raise DumpError(
+                    f"another run (process {process}) is writing {self._name}; wait for it, or stop it"
+                ) from None
+            except OSError as error:
+                file.close()
+                raise DumpError(f"cannot lock {self._path}: {error.strerror}; write to a local disk") from None
+            # A run that has just ended deletes the file: a lock on a deleted file keeps nobody out.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), self._path.stat()):
+                    self._file = file
+                    return _parse(file.read()) or None
+            file.close()
+
+    def save(self, state: Mapping[str, Any]) -> None:
+        """Say what the part belongs to from now on."""
+        assert self._file is not None
+        try:
+            self._file.seek(0)
+            self._file.truncate()
+            self._file.write(orjson.dumps({**state, "process": os.getpid()}, option=orjson.OPT_INDENT_2))
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise DumpError(f"cannot write {self._path}: {error.strerror}") from None
+
+    def close(self, *, done: bool) -> None:
+        """Give the lock back; delete the file when the run is `done`, and nothing is left to pick up."""
+        if self._file is not None:
+            if done:
+                self._path.unlink(missing_ok=True)
+            self._file.close()
+            self._file = None
+
+
+def _parse(text: bytes) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = orjson.loads(text)
+    except orjson.JSONDecodeError:  # empty, or torn by a crash as it was written
+        return {}
+    return found
