@@ -45,6 +45,7 @@ lock: ## Pin the newest requirements that pyproject.toml and requirements/test.i
 	@rm -rf $(LOCK_VENV)
 	@requirements/new-venv $(LOCK_VENV)
 	requirements/lock $(LOCK_VENV)
+	@rm -rf $(LOCK_VENV)
 
 bench: $(VENV)/.run-installed ## Measure Rewarden beside its peers (they get an environment of their own)
 	benchmarks/run

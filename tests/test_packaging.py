@@ -21,7 +21,11 @@ import rewarden
 
 # Folders of the checkout that hold no part of the package.
 NOT_PACKAGED = {"benchmarks", "build", "dist", "docs", "examples", "k8s", "requirements", "tests"}
-HEAVY = {"antlr4", "fastapi", "flint", "latex2sympy2_extended", "math_verify", "mpmath", "pyarrow", "sympy", "torch"}
+HEAVY = {
+    *("antlr4", "flint", "latex2sympy2_extended", "math_verify", "mpmath", "sympy"),
+    *("jsonschema", "pint", "pyarrow"),
+    *("fastapi", "numpy", "torch"),
+}
 
 
 def project(root: Path) -> dict[str, Any]:
