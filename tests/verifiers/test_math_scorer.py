@@ -78,6 +78,8 @@ def test_no_answer_says_why(engine: Engine, completion: Any, reason: Reason) -> 
         ("\\boxed{1/2} or \\boxed{0.5}", "1/2", True),
         ("\\boxed{2} or \\boxed{-5}", "a = -5 \\text{ or } a = 2", True),
         ("\\boxed{2} or \\boxed{5}", "2", False),
+        ("It cannot be A, so I think it's B", "B", True),
+        ("It cannot be A, so I think it's B", "A", False),
         ("it must be 4", "We add 2 and 2.\n\nSo the sum is $2+2=\\boxed{4}$.", True),
     ],
 )

@@ -6,18 +6,19 @@ to blame for a kill is known by the stage that the worker was in.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import lru_cache, partial
 from typing import Any, get_args
 
 from ...core.budget import Budget
-from ...core.extraction import Extraction, Policy, extract, extract_reference
+from ...core.extraction import Extraction, Policy, choice_letter, extract, extract_reference
 from ...core.pool import Fault, Report, stage
 from ...core.reasons import Reason
 from ...core.scorer import Prior, Resource, Scorer
 from ...core.verdict import Verdict, correct, incorrect, no_answer, ungraded
-from ..answer import ReferenceFault, accepted, refusal, shown_extraction
+from ..answer import BadReferenceError, accepted, refusal, shown_extraction
 from .compare import Match, any_of, compare, quick
 from .options import MathOptions
 
@@ -32,6 +33,10 @@ _WRONG = {
 }
 
 CompareOne = Callable[[str, str, MathOptions], Match | None]
+
+
+_LETTER = re.compile(r"\(?[A-J]\)?")
+"""A reference that names an option; prose may then do so too ("I think it is B")."""
 
 
 class _Undecided(Exception):  # noqa: N818 - control flow inside the module
@@ -94,9 +99,11 @@ class MathScorer(Scorer):
         reference = rollout.reference
         try:
             references = _read(reference) if type(reference) is str else _texts(reference)
-        except ReferenceFault as fault:
+        except BadReferenceError as fault:
             return ungraded(Reason.BAD_REFERENCE, str(fault))
         found = extract(rollout.completion, self.policy)
+        if found.problem == "not_found" and self.policy == "lenient" and _LETTER.fullmatch(references[0]):
+            found = choice_letter(rollout.completion)
         if found.answer is not None:
             return _verdict(self._match(references, found.answer, compare_one), found)
         if found.candidates:
@@ -139,10 +146,10 @@ def _verdict(match: Match, found: Extraction) -> Verdict:
 def _read(reference: str) -> tuple[str, ...]:
     """The answer in a reference text, which may be a whole solution."""
     if not reference.strip():
-        raise ReferenceFault("the reference is empty")
+        raise BadReferenceError("the reference is empty")
     found = extract_reference(reference)
     if found.answer is None:
-        raise ReferenceFault("the reference is a text without an answer in it; give the answer alone")
+        raise BadReferenceError("the reference is a text without an answer in it; give the answer alone")
     return (found.answer,)
 
 

@@ -1,0 +1,1 @@
+"""Deterministic scorers: they compare an answer with a reference, and ask no model."""
