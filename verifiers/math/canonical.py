@@ -1,9 +1,9 @@
 """A key for an answer, equal for equivalent answers as far as the layers without computer algebra can tell.
 
 Votes over samples need it. Law: equal keys imply that :func:`.compare.compare` says equal. The converse holds for
-numbers, rational expressions, constants, lists, tuples, sets, intervals, matrices of them and words; an answer with a
-dimensioned unit keeps it (``12 cm`` and ``12`` have two keys, though each meets the other), counted things, degree and
-percent signs do not.
+numbers, rational expressions, constants, lists, tuples, sets, intervals, matrices of them and words. Marks that may be
+left out are left out of the key (``x =``, ``\\$``, ``%``, the degree sign, counted things), so ``20\\%`` and ``\\$20`` share the key of
+the ``20`` that each equals; a dimensioned unit stays (``12 cm`` and ``12`` have two keys, though each meets the other).
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _quantity(node: Node, options: MathOptions) -> str:
 
 def _named(node: Node, options: MathOptions) -> str:
     value, left, right = node.args
-    if options.assignment == "optional" and (is_function_name(node.value) or not symbols(value)):
+    if options.assignment == "optional" and node.value not in ("y", "z") and (is_function_name(node.value) or not symbols(value)):
         return _key(value, options)
     if value.op in nodes.STRUCTURES:
         return f"{node.value}=" + _key(value, options)

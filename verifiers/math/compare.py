@@ -42,7 +42,7 @@ class Match:
 
 
 _LITERAL = re.compile(
-    r"\s*(?:\\?\$)?([-+]?)(?:(\d+)|(\d{1,3}(?:,\d{3})+|\d*)(\.\d+)?|\\[dt]?frac\{(-?\d+)\}\{(\d+)\}|(\d+)/(\d+))\.?\s*"
+    r"\s*(?:\\?\$)?([-+]?)(?:(\d+)|([1-9]\d{0,2}(?:,\d{3})+|\d*)(\.\d+)?|\\[dt]?frac\{(-?\d+)\}\{(\d+)\}|(\d+)/(\d+))\.?\s*"
 )
 _LITERAL_LENGTH = 40
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
@@ -104,7 +104,7 @@ def _readings(reference: Reading, answer: Reading, options: MathOptions) -> Matc
         return _match(None, "string", reference, answer, "bad_reference", "the reference is empty")
     if answer.reason == "empty":
         return _match(False, "string", reference, answer, "no_answer", "the answer is empty")
-    if reference.text == answer.text or texts.squeezed(reference.text) == texts.squeezed(answer.text):
+    if reference.text == answer.text or ((reference.node is None or answer.node is None) and texts.squeezed(reference.text) == texts.squeezed(answer.text)):
         return _match(True, "string", reference, answer)
     digits = _long_integers(reference.text, answer.text)
     if digits is not None:
@@ -189,6 +189,9 @@ def _words(reference: Reading, answer: Reading, options: MathOptions) -> Match |
         return _match(True, "text", reference, answer, None, "the option's letter")
     if reference.node is not None and reference.node.op == "sym" and texts.option_letter(answer.text) == reference.node.value:
         return _match(True, "text", reference, answer, None, "the option's letter")
+    for words, other in ((reference, answer), (answer, reference)):
+        if words.words and other.node == nodes.EMPTY and texts.key(words.text) in texts.EMPTY:
+            return _match(True, "text", reference, answer, None, "no solution")
     if reference.node is not None and not reference.words:
         return None
     if reference.words and reference.node is not None:
@@ -204,8 +207,11 @@ def _words(reference: Reading, answer: Reading, options: MathOptions) -> Match |
 
 
 def _prose(reading: Reading) -> bool:
-    """A reference that cannot be parsed but is plainly language: it can only be met by the same words."""
-    return reading.node is None and reading.reason == "unreadable" and len(re.findall(r"(?<!\\)\b[A-Za-z]{3,}", reading.text)) >= 2 and "\\" not in reading.text
+    """A reference that cannot be parsed but is plainly language (``June 20``): only the same words meet it."""
+    if reading.node is not None or reading.reason != "unreadable":
+        return False
+    bare = texts.bare(reading.text)
+    return "\\" not in bare and not re.search(r"[=<>+*/^|]", bare) and re.search(r"[^\W\d_]{3,}", bare) is not None
 
 
 def compare(

@@ -188,6 +188,8 @@ def _percent(reference: Node, answer: Node, options: MathOptions) -> Decision:
     if reference.op == answer.op:
         return compare(reference.args[0], answer.args[0], options)
     percent, other = (reference, answer) if reference.op == "percent" else (answer, reference)
+    if other.op in ("unit", "money", "degree"):
+        return NO
     ratio = nodes.div(percent.args[0], nodes.num(100))
     forms = [ratio] if options.percent == "required" else [percent.args[0], ratio]
     return _any([compare(form, other, options) if percent is reference else compare(other, form, options) for form in forms])
@@ -292,18 +294,14 @@ def _unordered(reference: tuple[Node, ...], answer: tuple[Node, ...], options: M
 
 
 def _sets(reference: Node, answer: Node, setlike: tuple[bool, bool], options: MathOptions) -> Decision:
-    if reference.op == answer.op == "chain":
-        verdict = relations.same_inequality(reference, answer)
-        if verdict is not None:
-            return Decision(verdict, "relation")
-        if reference.value == answer.value and len(reference.args) == len(answer.args):
-            decision = _all(list(zip(reference.args, answer.args, strict=True)), options)
-            if decision.equal:
-                return decision
     if not options.interval_inequality and {reference.op, answer.op} & {"chain"} and reference.op != answer.op:
         return NO
     if reference.op == answer.op == "in" and reference.args[0] != answer.args[0] and reference.args[0].op != "sym":
         return NO
+    if reference.op == answer.op == "chain" and len(symbols(reference) | symbols(answer)) > 1:
+        decision = _inequalities(reference, answer, options)
+        if decision.equal:
+            return decision
     try:
         first = sets.pieces(reference)
     except sets.NotASet:
@@ -313,6 +311,8 @@ def _sets(reference: Node, answer: Node, setlike: tuple[bool, bool], options: Ma
     except sets.NotASet:
         second = None
     if first is None or second is None:
+        if reference.op == answer.op == "chain":
+            return _inequalities(reference, answer, options)
         if reference.op == answer.op == "tuple":
             return _tuples(reference, answer, options)
         if reference.op == answer.op == "in":
@@ -326,6 +326,23 @@ def _sets(reference: Node, answer: Node, setlike: tuple[bool, bool], options: Ma
         return UNSETTLED if all(setlike) and first is second is None else NO
     verdict = sets.same(first, second)
     return UNSETTLED if verdict is None else Decision(verdict, "structure")
+
+
+def _inequalities(reference: Node, answer: Node, options: MathOptions) -> Decision:
+    verdict = relations.same_inequality(reference, answer)
+    if verdict is not None:
+        return Decision(verdict, "relation")
+    for other in (answer, _mirrored(answer)):  # f(2) < f(1) < f(4)
+        if reference.value == other.value and len(reference.args) == len(other.args):
+            decision = _all(list(zip(reference.args, other.args, strict=True)), options)
+            if decision.equal:
+                return decision
+    return NO if len(reference.value) > 1 or len(answer.value) > 1 else UNSETTLED
+
+
+def _mirrored(chain: Node) -> Node:
+    turned = tuple(sets.FLIPPED.get(relation, relation) for relation in reversed(chain.value))
+    return Node("chain", tuple(reversed(chain.args)), turned)
 
 
 def _matrices(reference: Node, answer: Node, options: MathOptions) -> Decision:
@@ -356,6 +373,10 @@ def _ratios(reference: Node, answer: Node, options: MathOptions) -> Decision:
 def _scalars(reference: Node, answer: Node, options: MathOptions) -> Decision:
     decision = scalars.equal(reference, answer, min(options.max_bits, numeric.MAX_BITS))
     if decision.equal:
+        return decision
+    if decision.layer == "rational":
+        if decision.reason is None and answer.op == "num" and _close(reference, answer, options):
+            return Decision(True, "tolerance")
         return decision
     if options.degrees != "radians" and (contains(reference, "degree") or contains(answer, "degree")):
         bare = [replace(node, _without_degrees) for node in (reference, answer)]

@@ -19,7 +19,7 @@ FALSE = Node("false")
 _FUNCTION_LETTERS = frozenset("fghFGHPQWTSVRUvuwpq")
 
 
-def shape(node: Node, chain: str = "ends") -> Node:
+def shape(node: Node, chain: str = "stated") -> Node:
     """Resolve the statements of a parsed tree. ``chain``: see :class:`.options.MathOptions`."""
     op = node.op
     if op == "num" or op == "sym":
@@ -36,11 +36,12 @@ def shape(node: Node, chain: str = "ends") -> Node:
         return Node(op, tuple(items), node.value)
     if op in ("unit", "money", "percent"):
         return Node(op, (shape(node.args[0], chain),), node.value)
-    if nodes.contains(node, "pm"):
+    if not node.args or op == "matrix":
+        return node
+    inside = {each.op for each in nodes.walk(node)}
+    if "pm" in inside:
         return _both_signs(node)
-    if nodes.contains(node, "matrix"):
-        return _matrix(node)
-    return node
+    return _matrix(node) if "matrix" in inside else node
 
 
 def _both_signs(node: Node) -> Node:
@@ -95,9 +96,10 @@ def argument_of(name: str) -> str | None:
 
 
 def _chain(node: Node, policy: str) -> Node:
-    relations, parts = list(node.value), list(node.args)
-    if any(relation not in ("=", "~") for relation in relations):
+    if any(relation not in ("=", "~") for relation in node.value):
         return node
+    relations, parts = list(node.value), [_plain(part) for part in node.args]
+    worked = {_plain(part) for part in node.args if part.op == "worked"}
     first = name_of(parts[0])
     if "~" in relations:
         cut = relations.index("~")
@@ -109,10 +111,8 @@ def _chain(node: Node, policy: str) -> Node:
             return shape(parts[0], policy)
     values = parts[1:] if first is not None else parts
     if first is not None:
-        if len(values) > 1:
-            checked = [values[0]] if policy == "ends" else values[:-1]
-            if any(name_of(each) is None and not _agree(each, values[-1]) for each in checked):
-                return FALSE
+        if len(values) > 1 and not _consistent(values, worked, policy):
+            return FALSE
         value = shape(values[-1], policy)
         if value.op in ("false", "named", "chain"):
             return FALSE
@@ -127,6 +127,20 @@ def _chain(node: Node, policy: str) -> Node:
     if all(_agree(part, parts[-1]) for part in parts[:-1]):
         return shape(parts[-1], policy)
     return FALSE
+
+
+def _plain(part: Node) -> Node:
+    return part.args[0] if part.op == "worked" else part
+
+
+def _consistent(values: list[Node], worked: set[Node], policy: str) -> bool:
+    """Whether the members after a name may stand before the last one."""
+    others = [each for each in values[:-1] if name_of(each) is None]
+    if policy == "stated":
+        if others and _agree(others[0], values[-1]):
+            return True
+        others = [each for each in others if _bare(each).op == "num" and each not in worked]
+    return all(_agree(each, values[-1]) for each in others)
 
 
 def _long_chain(parts: list[Node], policy: str) -> Node:

@@ -10,7 +10,8 @@ Operators, with their arguments and value:
   ``big`` (value: sum, prod, int, lim: kept whole);
 * structures: ``tuple`` (value: the two brackets), ``set``, ``list`` (value: separators), ``matrix`` (value: rows and
   columns), ``union``, ``inter``, ``minus``, ``domain`` (value: R, Z, ...), ``ratio``;
-* statements: ``chain`` (value: the relations between its arguments), ``in``;
+* statements: ``chain`` (value: the relations between its arguments; a member that shows working is wrapped in
+  ``worked``), ``in``;
 * wrappers: ``percent``, ``unit`` (value: phrase), ``money`` (value: currency), ``text`` (value: words).
 """
 

@@ -110,6 +110,8 @@ def _unwrap(text: str) -> str:
             close = closing_brace(text, match.end() - 1)
             if close == len(text) - 1:
                 text = text[match.end() : close]
+            elif close < 0:  # cut off, or its brace is missing
+                text = text[match.end() :]
         if text == before:
             return text
 
@@ -117,6 +119,8 @@ def _unwrap(text: str) -> str:
 def _trim(text: str) -> str:
     end = len(text)
     while end and text[end - 1] in _ENDS:
+        if text[end - 1] == "." and text[:end].endswith("..."):
+            break
         # a factorial and an escaped brace or percent sign belong to the answer
         if text[end - 1] == "!" and end > 1 and text[end - 2] not in " \\!":
             break

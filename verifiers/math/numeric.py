@@ -21,7 +21,7 @@ from flint import acb, arb, ctx, fmpq, fmpz
 
 from .exact import NotExact, Undefined, exact
 from .exact import integer as exact_integer
-from .nodes import Node, symbols
+from .nodes import Node, symbols, walk
 
 BASE_BITS = 192
 MARGIN_BITS = 64
@@ -30,6 +30,9 @@ POINTS = 5
 """Points at which expressions with symbols are compared: two positive ones, three of mixed sign."""
 
 _POSITIVE = 2
+_INTEGERS = 100
+_INTEGER_NAMES = frozenset({"n", "k", "m"})
+_INTEGER_POINTS = 6
 _LOCK = threading.RLock()
 
 
@@ -98,9 +101,14 @@ def _exponent(ball: Any) -> int | None:
 
 
 def point_value(name: str, point: int) -> fmpq:
-    """The value of a symbol at a point: dyadic, between 0.4 and 2.9, negative for about half of the mixed points."""
+    """The value of a symbol at a point: dyadic, between 0.4 and 2.9, negative for about half of the mixed points.
+
+    Points from 100 on are positive integers.
+    """
     digest = hashlib.blake2b(f"{name}\x00{point}".encode(), digest_size=8).digest()
     number = int.from_bytes(digest, "big")
+    if point >= _INTEGERS:
+        return fmpq(3 + number % 40 * 2 + point % 2)
     size = fmpq(number % (5 << 40), 2 << 40) + fmpq(2, 5)
     return -size if point >= _POSITIVE and number >> 63 else size
 
@@ -335,18 +343,30 @@ def _constant(first: Node, second: Node, max_bits: int) -> bool | None:
 
 
 def _at_points(first: Node, second: Node, max_bits: int) -> bool | None:
+    points = range(POINTS)
+    if _means_integers(first, second):
+        points = range(_INTEGERS, _INTEGERS + _INTEGER_POINTS)
     agreed = 0
-    for point in range(POINTS):
+    for point in points:
         try:
             verdict = _compare(first, second, point, max_bits, real=True)
         except NotNumeric:
             verdict = None
-        if verdict is None and point < _POSITIVE:
+        if verdict is None and (point < _POSITIVE or point >= _INTEGERS):
             verdict = _compare(first, second, point, max_bits, real=False)
         if verdict is False:
             return False
         agreed += verdict is True
     return True if agreed >= _POSITIVE else None
+
+
+def _means_integers(first: Node, second: Node) -> bool:
+    """``(-1)^n``: a negative base raised to a symbol named as integers are."""
+    return symbols(first) | symbols(second) <= _INTEGER_NAMES and any(
+        each.op == "pow" and symbols(each.args[1]) and each.args[0].op == "num" and each.args[0].value < 0
+        for node in (first, second)
+        for each in walk(node)
+    )
 
 
 def digits(node: Node, point: int, places: int = 50) -> str | None:

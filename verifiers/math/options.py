@@ -43,9 +43,10 @@ class MathOptions:
     assignment: Literal["optional", "required"] = "optional"
     """``optional``: ``x = 5`` meets ``5``, as the name is the question's. The left side must be a plain name."""
 
-    chain: Literal["ends", "all"] = "ends"
-    """``x = a = b = c`` states ``c``. ``ends``: after a name, the first and last member must agree (working in between
-    may hold a slip); ``all``: every member must. A chain without a name always needs all: ``5 = 7`` is never 7."""
+    chain: Literal["stated", "all"] = "stated"
+    """``x = a = b = c`` states ``c``. ``stated``: after a name, working in between may hold a slip, but a plain number
+    there must agree with ``c`` (``f(3) = 0 = 3`` is nothing), unless the first and last member agree. ``all``: every
+    member must agree. A chain without a name always needs all: ``5 = 7`` is never 7."""
 
     interval_inequality: bool = True
     """``x > 3``, ``x \\in (3, \\infty)`` and ``(3, \\infty)`` are the same set."""

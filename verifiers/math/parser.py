@@ -140,6 +140,7 @@ class _Parser:
     def statement(self) -> Node:
         if self.op() in ("=", "~"):  # "= 72"
             self.at += 1
+        starts = [self.at]
         parts, relations = [self.quantity()], []
         while (value := self.op()) in _RELATIONS:
             self.at += 1
@@ -153,6 +154,7 @@ class _Parser:
             if value == "<<":
                 raise Unreadable(value)
             relations.append(value)
+            starts.append(self.at)
             parts.append(self.quantity())
         if not relations:
             return parts[0]
@@ -160,7 +162,14 @@ class _Parser:
             if len(relations) != 1:
                 raise Unreadable("chained membership")
             return Node("in", (parts[0], parts[1]))
+        if len(parts) > 2 and all(relation in ("=", "~") for relation in relations):
+            starts.append(self.at + 1)
+            parts = [Node("worked", (part,)) if self._worked(starts[i], starts[i + 1] - 1) else part for i, part in enumerate(parts)]
         return Node("chain", tuple(parts), tuple(relations))
+
+    def _worked(self, start: int, end: int) -> bool:
+        """Whether a member of a chain shows working (``5 + 5``) rather than a value."""
+        return any(token.kind == "op" and token.value in ("+", "-", "*") for token in self.tokens[start + 1 : end])
 
     # -- quantities: an expression with its unit -------------------------------------------------------------------
 

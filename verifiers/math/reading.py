@@ -15,10 +15,12 @@ from .parser import TooDeep, Unreadable, parse
 
 _CACHED_LENGTH = 2_000
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
-_LAST_LAYER = frozenset(
-    """sum prod int iint iiint oint lim limsup liminf det operatorname begin partial nabla infty overline substack
-    bigcup bigcap Re Im angle vmatrix""".split()
-)
+_LAST_LAYER = frozenset("sum prod int iint iiint oint lim limsup liminf det cases vmatrix".split())
+_KNOWN = frozenset(
+    words.SKIPPED | words.TRANSPARENT | words.SKIPPED_WITH_ARGUMENT | set(words.FUNCTIONS) | words.GREEK
+    | set(words.OPERATORS) | set(words.CONSTANTS) | words.NAMED_SETS
+    | {"frac", "dfrac", "tfrac", "cfrac", "binom", "dbinom", "tbinom", "sqrt", "overline", "bar", "begin", "end", "mathbb", "not"}
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,7 @@ class Reading:
         if self.node is not None or self.reason != "unreadable":
             return False
         commands = _COMMAND.findall(self.text)
-        known = words.SKIPPED | words.TRANSPARENT | words.SKIPPED_WITH_ARGUMENT
-        return any(name in _LAST_LAYER or name not in known for name in commands) and not self.words
+        return any(name in _LAST_LAYER or name not in _KNOWN for name in commands) and not self.words
 
 
 def read(text: str, options: MathOptions) -> Reading:

@@ -7,7 +7,7 @@ the same expression. Not covered: equations with equal solutions that are not mu
 
 from __future__ import annotations
 
-from . import scalars
+from . import polynomials, scalars
 from .exact import Undefined
 from .modular import fingerprint
 from .nodes import ZERO, Node, div, mul, neg, num, replace, sub, symbols
@@ -45,6 +45,13 @@ def same_equation(first: tuple[Node, Node], second: tuple[Node, Node]) -> bool |
         if symbols(first[0]) | symbols(first[1]) != symbols(second[0]) | symbols(second[1]):
             return False
         f, g = sub(*first), sub(*second)
+        names = symbols(f)
+        if len(names) == 1:
+            try:
+                name = next(iter(names))
+                return polynomials.zeros(f, name) == polynomials.zeros(g, name)
+            except polynomials.NotPolynomial:
+                pass
         verdict, _ = _multiple(f, g)
         if verdict:
             return True
@@ -67,6 +74,13 @@ def same_inequality(first: Node, second: Node) -> bool | None:
         (f, f_relation), (g, g_relation) = _directed(first), _directed(second)
         if (f_relation == "!=") != (g_relation == "!="):
             return False
+        names = symbols(f) | symbols(g)
+        if len(names) == 1:
+            try:
+                name = next(iter(names))
+                return polynomials.signature(f, f_relation, name) == polynomials.signature(g, g_relation, name)
+            except polynomials.NotPolynomial:
+                pass
         verdict, sign = _multiple(f, g)
     except (Undefined, KeyError):
         return None

@@ -12,7 +12,7 @@ from flint import fmpq
 from . import bounds, numeric
 from .exact import Undefined, exact
 from .modular import fingerprint
-from .nodes import Node, contains, symbols
+from .nodes import Node, symbols
 
 
 class Decision(NamedTuple):
@@ -63,7 +63,9 @@ def _huge(node: Node) -> bool:
 
 
 def _infinite(node: Node) -> bool:
-    return contains(node, "const") and any(part == ("const", (), "inf") for part in (node, *node.args))
+    if node.op not in ("const", "add", "mul", "div"):
+        return False
+    return any(part == ("const", (), "inf") for part in (node, *node.args))
 
 
 def _same_infinity(first: Node, second: Node) -> bool:

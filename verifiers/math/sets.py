@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import nodes, scalars
+from . import nodes, polynomials, scalars
 from .exact import Undefined, exact
 from .nodes import INF, Node, div, neg, num, replace, sub, symbols
 
@@ -154,14 +154,44 @@ def _simple(left: Node, relation: str, right: Node) -> Pieces:
         if right.op == "sym" and right.value not in symbols(left):
             return _half_line(FLIPPED[relation], left)
         raise NotASet
-    line = linear(sub(left, right), next(iter(names)))
+    name = next(iter(names))
+    line = linear(sub(left, right), name)
     if line is None:
-        raise NotASet
+        return _polynomial(sub(left, right), relation, name)
     slope, offset = line
     sign = scalars.order(slope, nodes.ZERO)
     if not sign:
         raise NotASet
     return _half_line(relation if sign > 0 else FLIPPED[relation], div(neg(offset), slope))
+
+
+def _polynomial(node: Node, relation: str, name: str) -> Pieces:
+    """Where a polynomial of higher degree satisfies ``relation 0``: its sign changes at each root of odd multiplicity."""
+    try:
+        sign, factors = polynomials.factored(node, name)
+    except polynomials.NotPolynomial:
+        raise NotASet from None
+    roots: list[tuple[Node, int]] = []
+    for factor in factors:
+        found = polynomials.real_roots(factor)
+        if found is None:
+            raise NotASet
+        for root in found:
+            index = len(roots)
+            while index and _compare(root, roots[index - 1][0]) < 0:
+                index -= 1
+            roots.insert(index, (root, factor.multiplicity))
+    wanted = {"<": -1, "<=": -1, ">": 1, ">=": 1}.get(relation, 0)
+    parts: Pieces = []
+    high = INF
+    for root, multiplicity in [*reversed(roots), (_NEGATIVE_INF, 0)]:
+        if sign == wanted or relation == "!=":
+            parts.append(Piece(root, False, high, False))
+        if multiplicity and relation in ("<=", ">=", "="):
+            parts.append(Piece(root, True, root, True))
+        sign *= -1 if multiplicity % 2 else 1
+        high = root
+    return parts
 
 
 def at(node: Node, name: str, value: Node) -> Node:

@@ -11,6 +11,7 @@ import re
 from . import words
 
 _WRAPPER = re.compile(r"\\(?:" + "|".join(sorted(words.TRANSPARENT, key=len, reverse=True)) + r")(?![A-Za-z])")
+_WRAPPED = re.compile(_WRAPPER.pattern + r"\s*\{([^{}]*)\}")
 _SKIPPED = re.compile(r"\\(?:" + "|".join(sorted(words.SKIPPED, key=len, reverse=True)) + r")(?![A-Za-z])|\\[,;:!> ]|[~{}$]|\\\\")
 _OPTION = re.compile(r"\(([A-Z])\)\s+\S|([A-Z])[.):]\s+\S|([A-Z])\s+[A-Z][a-z]")
 _SAME = {
@@ -19,6 +20,9 @@ _SAME = {
     "not defined": "undefined", "infinity": "infinite", "infinitely many": "infinitely many solutions",
     "cannot be determined": "not determined", "can't be determined": "not determined", "yes": "yes", "true": "true",
 }  # fmt: skip
+
+EMPTY = frozenset({"no solution", "empty set", "no real solution", "no real solutions"})
+"""Phrases for the empty set."""
 
 
 def key(text: str) -> str:
@@ -34,16 +38,23 @@ def key(text: str) -> str:
 
 def squeezed(text: str) -> str:
     """An answer without wrappers and white space, case kept: two spellings of what no layer can read."""
-    text = re.sub(r"\\[dt]frac(?![A-Za-z])", r"\\frac", _WRAPPER.sub("", text))
+    text = re.sub(r"\\[dt]frac(?![A-Za-z])", r"\\frac", _WRAPPER.sub("", _WRAPPED.sub(r"\1", text)))
     return re.sub(r"\\(?:left|right|displaystyle|big|Big)(?![A-Za-z])|\\[,;:!> ]|[\s~$]", "", text)
+
+
+def bare(text: str) -> str:
+    """The text without wrappers and style commands."""
+    return _SKIPPED.sub(" ", _WRAPPER.sub(" ", text)).strip()
 
 
 def is_words(text: str) -> bool:
     """Whether an answer is words rather than mathematics: letters, spaces and little punctuation, no operators."""
-    bare = _SKIPPED.sub(" ", _WRAPPER.sub(" ", text)).strip()
-    if not re.fullmatch(r"[^\W\d_][^\d_+*/^=<>|\\]*", bare):
+    if not text[:1].isalpha() and text[:1] not in "\\{":
         return False
-    runs = re.findall(r"[^\W\d_]+", bare)
+    plain = bare(text)
+    if not re.fullmatch(r"[^\W\d_][^\d_+*/^=<>|\\]*", plain):
+        return False
+    runs = re.findall(r"[^\W\d_]+", plain)
     return any(len(run) > 1 for run in runs)
 
 

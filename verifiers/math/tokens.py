@@ -39,6 +39,7 @@ _SUBSCRIPT = re.compile(r"\s*_\s*(?:(\{)|\\([A-Za-z]+)|(\d+|[A-Za-z]))")
 _ENVIRONMENT = re.compile(r"\s*\{([A-Za-z]+\*?)\}")
 _COLUMNS = re.compile(r"\s*\{[lcr|@{} ]*\}")
 _GROUP = re.compile(r"\s*\{")
+_GLUED = re.compile(r"q?quad(?=[a-z])")
 _BASE_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12}
 _PAIRS = ("**", "<=", ">=", "!=", "==", "=<", "=>")
 _SINGLE = frozenset("+-*/^=<>()[]{}|!:,;%'&")
@@ -104,7 +105,7 @@ class Tokenizer:
         assert match is not None  # noqa: S101 - the caller saw a digit
         whole, decimals = match.group(1), match.group(2)
         at = match.end()
-        if decimals is None and text[at - 1] != "." and len(whole) <= 3:
+        if decimals is None and text[at - 1] != "." and len(whole) <= 3 and whole[0] != "0":
             whole, at = self._grouped(whole, at)
             tail = re.compile(r"\.(\d+)").match(text, at) if at != match.end() else None
             if tail:
@@ -130,14 +131,15 @@ class Tokenizer:
                 node = num(value * fmpq(10) ** power)
             return self.emit("num", node)
         match = _BASE.match(text, self.at)
-        if match and decimals is None:
+        if match:
             self.at = match.end()
             base = match.group(1) or match.group(2)
             if base.lower() in _BASE_WORDS:
                 base = str(_BASE_WORDS[base.lower()])
             if not base.isdigit() or not 2 <= int(base[:4]) <= 36:
                 return False
-            return self.emit("num", Node("based", (), (whole.lstrip("0") or "0", int(base))))
+            places = "." + decimals.rstrip("0") if decimals and decimals.rstrip("0") else ""
+            return self.emit("num", Node("based", (), ((whole.lstrip("0") or "0") + places, int(base))))
         return self.emit("num", Node("num", (), value))
 
     def _grouped(self, whole: str, at: int) -> tuple[str, int]:
@@ -202,11 +204,14 @@ class Tokenizer:
             run += "." + match.group()
             self.at = match.end()
             after = self.text[self.at : self.at + 1]
-        if run in CLOCK_WORDS and (in_text or "." in run) and self._after_operand():
+        if run in CLOCK_WORDS and (in_text or "." in run or self._after_clock()) and self._after_operand():
             if after == ".":
                 self.at += 1
             return self.emit("unit", run.lower().replace(".", ""))
         return self._run(run, in_text, after)
+
+    def _after_clock(self) -> bool:
+        return len(self.out) > 1 and self.out[-1].kind == "num" and self.out[-2].value == ":"
 
     def _run(self, run: str, in_text: bool, after: str) -> bool:
         lower = run.lower()
@@ -240,7 +245,7 @@ class Tokenizer:
             return self.emit("unit" if lower == "per" else "word", lower)
         if run in words.GREEK:
             return self._symbol(run)
-        if in_text or lower in words.SMALL_WORDS:
+        if in_text or (lower in words.SMALL_WORDS and not run.isupper()):
             return self.emit("word", run)
         for name in _PREFIXES:
             if run.startswith(name) and len(run) - len(name) <= 1:
@@ -305,6 +310,10 @@ class Tokenizer:
             return True
         name = match.group(1)
         self.at = match.end()
+        glued = _GLUED.match(name)
+        if glued:  # \\quadx: a spacing command that lost its space
+            self.at -= len(name) - glued.end()
+            return True
         if self.want and name not in words.SKIPPED:
             self.want -= 1
         if not name.isalpha():
@@ -313,7 +322,7 @@ class Tokenizer:
             if name in ("left", "right") and self.text[self.at : self.at + 1] == ".":
                 self.at += 1
             return True
-        if name in ("frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac", "binom", "dbinom", "tbinom", "rac"):
+        if name in ("frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac", "binom", "dbinom", "tbinom"):
             self.want = 2
             return self.emit("cmd", "binom" if "binom" in name else "frac")
         if name == "sqrt":
