@@ -1,8 +1,8 @@
 """Bounds on the size of constants that are too large to evaluate: power towers, factorials of factorials.
 
-A magnitude is an interval of *levels*: ``(h, m)`` stands for ``2^(2^(...^m))`` with ``h`` twos, so a tower of any height is
-two floats. The bounds are rigorous up to a widening of one part in 10^9 at each step, and prove inequality only.
-Not covered: anything that is not real and positive, except that sign changes of the whole are tracked.
+A magnitude is an interval of *levels*: ``(h, m)`` stands for ``2^(2^(...^m))`` with ``h`` twos, so a tower of any
+height is two floats. Every step widens the interval by one part in 10^9, more than its rounding; the bounds serve to
+prove inequality only. Not covered: complex values, and sums whose terms nearly cancel.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class Unbounded(Exception):  # noqa: N818 - control flow inside the package
 
 
 def level(x: float) -> Level:
+    """A positive float as a level."""
     return (0, x) if x < _TOP else (1, math.log2(x))
 
 
@@ -73,11 +74,10 @@ def _plus(a: float | Level, b: float | Level) -> float | Level:
     if not isinstance(a, tuple) and not isinstance(b, tuple):
         return a + b
     big, small = (a, b) if _key(a) >= _key(b) else (b, a)
-    assert isinstance(big, tuple)  # noqa: S101
+    assert isinstance(big, tuple)
     if not isinstance(small, tuple):
         small = level(max(small, 0.0)) if small > 0 else (0, 0.0)
-    total = _add_levels(big, small)
-    return total
+    return _add_levels(big, small)
 
 
 def _add_levels(big: Level, small: Level) -> Level:
@@ -128,19 +128,27 @@ def bounds(node: Node) -> Bounds:
         upper, lower = bounds(node.args[0]), bounds(node.args[1])
         if lower.low[0] == 0 and lower.low[1] <= 0:
             raise Unbounded
-        return Bounds(upper.sign * lower.sign, _ratio(upper.low, lower.high, up=False), _ratio(upper.high, lower.low, up=True))
+        return Bounds(
+            upper.sign * lower.sign, _ratio(upper.low, lower.high, up=False), _ratio(upper.high, lower.low, up=True)
+        )
     if node.op == "pow":
         base, exponent = bounds(node.args[0]), bounds(node.args[1])
         if base.sign < 0 or exponent.sign < 0 or base.low < (0, 1.0):
             raise Unbounded
-        return Bounds(1, _widen(_power(base.low, exponent.low), up=False), _widen(_power(base.high, exponent.high), up=True))
+        return Bounds(
+            1, _widen(_power(base.low, exponent.low), up=False), _widen(_power(base.high, exponent.high), up=True)
+        )
     if node.op == "root":
         inner = bounds(node.args[0])
         degree = exact(node.args[1])
         if inner.sign < 0 or degree is None or degree < 1:
             raise Unbounded
         low, high = _log2(inner.low), _log2(inner.high)
-        return Bounds(1, _exp2(_scale(_shrink(low, float(degree)), up=False)), _exp2(_scale(_shrink(high, float(degree)), up=True)))
+        return Bounds(
+            1,
+            _exp2(_scale(_shrink(low, float(degree)), up=False)),
+            _exp2(_scale(_shrink(high, float(degree)), up=True)),
+        )
     if node.op == "fact":
         inner = bounds(node.args[0])
         if inner.sign < 0 or inner.low < (0, 4.0):
@@ -197,7 +205,11 @@ def _product(parts: list[Bounds]) -> Bounds:
             low = (0, 0.0)
         else:
             low = _exp2(_scale(_plus_signed(_log2(low), _log2(part.low)), up=False))
-        high = _exp2(_scale(_plus_signed(_log2(high), _log2(part.high)), up=True)) if (0, 0.0) not in (high, part.high) else (0, 0.0)
+        high = (
+            _exp2(_scale(_plus_signed(_log2(high), _log2(part.high)), up=True))
+            if (0, 0.0) not in (high, part.high)
+            else (0, 0.0)
+        )
     return Bounds(sign, low, high)
 
 

@@ -1,9 +1,10 @@
-"""A key for an answer, equal for equivalent answers as far as the layers without computer algebra can tell.
+r"""A key for an answer, equal for equivalent answers as far as the layers without computer algebra can tell.
 
 Votes over samples need it. Law: equal keys imply that :func:`.compare.compare` says equal. The converse holds for
 numbers, rational expressions, constants, lists, tuples, sets, intervals, matrices of them and words. Marks that may be
-left out are left out of the key (``x =``, ``\\$``, ``%``, the degree sign, counted things), so ``20\\%`` and ``\\$20`` share the key of
-the ``20`` that each equals; a dimensioned unit stays (``12 cm`` and ``12`` have two keys, though each meets the other).
+left out are left out of the key (``x =``, ``\$``, ``%``, the degree sign, counted things), so ``20\%`` and ``\$20``
+share the key of the ``20`` that each equals; a dimensioned unit stays (``12 cm`` and ``12`` have two keys, though each meets
+the other).
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ _LONG = 200
 
 
 def canonical(answer: str, options: MathOptions = DEFAULT) -> str:
-    """The key of one answer: deterministic across processes, bounded in cost, never raises. Empty for an empty answer."""
+    """The key of one answer, empty for an empty one: deterministic across processes, bounded in cost, never raises."""
     reading = read(answer, options)
     if reading.reason == "empty":
         return ""
-    if reading.node is None or (reading.words and not (is_product(reading.text) or reading.node.op not in ("sym", "mul"))):
+    if reading.node is None or (
+        reading.words and not (is_product(reading.text) or reading.node.op not in ("sym", "mul"))
+    ):
         return _short("t:" + key(reading.text) if reading.words else "x:" + squeezed(reading.text))
     try:
         return _short(_key(reading.node, options))
@@ -47,7 +50,7 @@ def _key(node: Node, options: MathOptions) -> str:
     op = node.op
     if op in ("list", "set"):
         if sets.is_setlike(node):
-            return _set(node, options)
+            return _set(node)
         if len(node.args) == 1:
             return _key(node.args[0], options)
         if any(arg.op == "text" for arg in node.args) or (options.list_order == "given" and op == "list"):
@@ -55,7 +58,7 @@ def _key(node: Node, options: MathOptions) -> str:
         return "{" + ";".join(sorted({_key(arg, options) for arg in node.args})) + "}"
     if op == "tuple":
         if sets.is_setlike(node):
-            return _set(node, options)
+            return _set(node)
         brackets = node.value if len(node.args) == 2 and node.value != "<>" else "()"
         return brackets[0] + ";".join(_key(arg, options) for arg in node.args) + brackets[1]
     if op == "matrix":
@@ -65,13 +68,17 @@ def _key(node: Node, options: MathOptions) -> str:
     if op == "equation":
         return _equation(node.args[0], node.args[1])
     if op == "system":
-        return "S{" + ";".join(sorted(f"{name}={_key(arg, options)}" for name, arg in zip(node.value, node.args, strict=True))) + "}"
+        return (
+            "S{"
+            + ";".join(sorted(f"{name}={_key(arg, options)}" for name, arg in zip(node.value, node.args, strict=True)))
+            + "}"
+        )
     if op in ("unit", "money", "percent", "degree"):
         return _quantity(node, options)
     if op == "ratio":
         return "R(" + ";".join(_scalar(nodes.div(arg, node.args[-1])) for arg in node.args[:-1]) + ")"
     if sets.is_setlike(node):
-        return _set(node, options)
+        return _set(node)
     return _opaque(node) if op in nodes.STRUCTURES or op == "false" else _scalar(node)
 
 
@@ -107,7 +114,9 @@ def _quantity(node: Node, options: MathOptions) -> str:
     inner = node.args[0]
     if node.op == "percent":
         if options.percent == "required":
-            return _key(nodes.div(inner, nodes.num(100)), options) if inner.op not in nodes.STRUCTURES else _opaque(node)
+            return (
+                _key(nodes.div(inner, nodes.num(100)), options) if inner.op not in nodes.STRUCTURES else _opaque(node)
+            )
         return _key(inner, options)
     if node.op == "degree":
         return _key(inner, options) if options.degrees != "radians" else _scalar(node)
@@ -119,15 +128,25 @@ def _quantity(node: Node, options: MathOptions) -> str:
         return f"u:{node.value.casefold()}|" + _key(inner, options)
     unit = units.measure(node.value)
     if unit is None:
-        return _key(inner, options) if options.units == "optional" and node.value not in ("am", "pm") else f"u:{node.value}|" + _key(inner, options)
+        return (
+            _key(inner, options)
+            if options.units == "optional" and node.value not in ("am", "pm")
+            else f"u:{node.value}|" + _key(inner, options)
+        )
     if inner.op in nodes.STRUCTURES:
         return _opaque(node)
-    return f"u:{unit.dimension}|" + _scalar(nodes.mul(nodes.num(fmpq(unit.factor.numerator, unit.factor.denominator)), inner))
+    return f"u:{unit.dimension}|" + _scalar(
+        nodes.mul(nodes.num(fmpq(unit.factor.numerator, unit.factor.denominator)), inner)
+    )
 
 
 def _named(node: Node, options: MathOptions) -> str:
     value, left, right = node.args
-    if options.assignment == "optional" and node.value not in ("y", "z") and (is_function_name(node.value) or not symbols(value)):
+    if (
+        options.assignment == "optional"
+        and node.value not in ("y", "z")
+        and (is_function_name(node.value) or not symbols(value))
+    ):
         return _key(value, options)
     if value.op in nodes.STRUCTURES:
         return f"{node.value}=" + _key(value, options)
@@ -150,11 +169,12 @@ def _equation(left: Node, right: Node) -> str:
     return "e:" + "|".join(marks)
 
 
-def _set(node: Node, options: MathOptions) -> str:
+def _set(node: Node) -> str:
     try:
         parts = sets.pieces(node)
     except sets.NotASet:
         return _opaque(node)
     return "I" + "u".join(
-        f"{'[' if p.low_closed else '('}{_scalar(p.low)};{_scalar(p.high)}{']' if p.high_closed else ')'}" for p in parts
+        f"{'[' if p.low_closed else '('}{_scalar(p.low)};{_scalar(p.high)}{']' if p.high_closed else ')'}"
+        for p in parts
     )

@@ -1,7 +1,7 @@
 """Does an answer equal a reference? The door to the math verifier's layers.
 
-:func:`quick` runs in the caller, bounded in microseconds to a few milliseconds whatever was written; it returns None for the few
-pairs that need computer algebra. :func:`compare` goes on to that last layer (:mod:`.symbolic`), which has no limit of its own
+:func:`quick` runs in the caller, bounded to a few milliseconds whatever was written; it returns None for the few pairs
+that need computer algebra. :func:`compare` goes on to that last layer (:mod:`.symbolic`), which has no limit of its own
 and belongs in a killable worker. Extraction of the answer from a completion is not done here.
 """
 
@@ -28,11 +28,11 @@ class Match:
     equal: bool | None
     """None: the reference is at fault, see ``reason``."""
     layer: str
-    """Which layer decided: ``string``, ``rational``, ``residue``, ``structure``, ``relation``, ``bounds``, ``numeric``, ``tolerance``,
-    ``text``, ``symbolic``."""
+    """Which layer decided: ``string``, ``text``, ``rational``, ``structure``, ``residue``, ``relation``, ``bounds``,
+    ``numeric``, ``tolerance`` or ``symbolic``."""
     reason: str | None = None
-    """``bad_reference`` where ``equal`` is None; else for an unequal answer ``no_answer``, ``unreadable``, ``undefined``,
-    ``too_large`` or ``too_complex``, or None for a plain difference."""
+    """``bad_reference`` where ``equal`` is None; else for an unequal answer ``no_answer``, ``unreadable``,
+    ``undefined``, ``too_large`` or ``too_complex``, or None for a plain difference."""
     detail: str = ""
     """One line for a person."""
     reference: str = ""
@@ -88,14 +88,18 @@ def quick(reference: str, answer: str, options: MathOptions = DEFAULT) -> Match 
 def _literals(expected: int | fmpq, given: int | fmpq, reference: str, answer: str, options: MathOptions) -> Match:
     if expected == given:
         return Match(True, "rational", None, "", reference, answer)
-    if (options.relative_tolerance > 0 or len(answer) > 12) or (options.decimal_comma and ("," in reference or "," in answer)):
+    if (options.relative_tolerance > 0 or len(answer) > 12) or (
+        options.decimal_comma and ("," in reference or "," in answer)
+    ):
         match = _readings(read(reference, options), read(answer, options), options)
         if match is not None:
             return match
     return Match(False, "rational", None, "", reference, answer)
 
 
-def _match(equal: bool | None, layer: str, reference: Reading, answer: Reading, reason: str | None = None, detail: str = "") -> Match:
+def _match(
+    equal: bool | None, layer: str, reference: Reading, answer: Reading, reason: str | None = None, detail: str = ""
+) -> Match:
     return Match(equal, layer, reason, detail, reference.text[:_SHOWN], answer.text[:_SHOWN])
 
 
@@ -104,7 +108,10 @@ def _readings(reference: Reading, answer: Reading, options: MathOptions) -> Matc
         return _match(None, "string", reference, answer, "bad_reference", "the reference is empty")
     if answer.reason == "empty":
         return _match(False, "string", reference, answer, "no_answer", "the answer is empty")
-    if reference.text == answer.text or ((reference.node is None or answer.node is None) and texts.squeezed(reference.text) == texts.squeezed(answer.text)):
+    if reference.text == answer.text or (
+        (reference.node is None or answer.node is None)
+        and texts.squeezed(reference.text) == texts.squeezed(answer.text)
+    ):
         return _match(True, "string", reference, answer)
     digits = _long_integers(reference.text, answer.text)
     if digits is not None:
@@ -131,7 +138,9 @@ def _nodes(reference: Reading, answer: Reading, expected: Node, given: Node, opt
     except (Undefined, RecursionError):
         return _match(False, "structure", reference, answer, "undefined", "the answer has no value")
     if decision.equal is None and not _algebra_may_help(expected, given):
-        return _match(False, decision.layer, reference, answer, "too_complex", "not settled within the precision allowed")
+        return _match(
+            False, decision.layer, reference, answer, "too_complex", "not settled within the precision allowed"
+        )
     if decision.equal is None:
         return None
     if not decision.equal and options.decimal_comma:
@@ -163,7 +172,14 @@ def _decimal_comma(reading: Reading, node: Node) -> Node:
 
 def _long_integers(reference: str, answer: str) -> bool | None:
     """Plain integers too long for arithmetic to be worth it: equal digit strings are equal numbers."""
-    if len(reference) > 1_000 and len(answer) > 1_000 and reference.isdigit() and answer.isdigit() and reference.isascii() and answer.isascii():
+    if (
+        len(reference) > 1_000
+        and len(answer) > 1_000
+        and reference.isdigit()
+        and answer.isdigit()
+        and reference.isascii()
+        and answer.isascii()
+    ):
         return reference.lstrip("0") == answer.lstrip("0")
     return None
 
@@ -187,7 +203,11 @@ def _words(reference: Reading, answer: Reading, options: MathOptions) -> Match |
     letter = texts.option_letter(reference.text)
     if letter is not None and answer.node == ("sym", (), letter):
         return _match(True, "text", reference, answer, None, "the option's letter")
-    if reference.node is not None and reference.node.op == "sym" and texts.option_letter(answer.text) == reference.node.value:
+    if (
+        reference.node is not None
+        and reference.node.op == "sym"
+        and texts.option_letter(answer.text) == reference.node.value
+    ):
         return _match(True, "text", reference, answer, None, "the option's letter")
     for words, other in ((reference, answer), (answer, reference)):
         if words.words and other.node == nodes.EMPTY and texts.key(words.text) in texts.EMPTY:
@@ -227,8 +247,8 @@ def compare(
             the outcome only when the answer meets none and at least one cannot be graded against.
         answer: the extracted answer.
         options: policies.
-        stage: called with ``reference``, ``answer`` or ``compare`` before the last layer works on it, so that who kills an
-            overlong call knows whose fault it was.
+        stage: called with ``reference``, ``answer`` or ``compare`` before the last layer works on it, so that who
+            kills an overlong call knows whose fault it was.
     """
     if not isinstance(reference, str):
         return any_of(reference, lambda each: compare(each, answer, options, stage))
@@ -237,7 +257,7 @@ def compare(
         return match
     from .symbolic import settle
 
-    return settle(read(reference, options), read(answer, options), options, stage)
+    return settle(read(reference, options), read(answer, options), stage)
 
 
 def any_of(references: Sequence[str], compare_one: Callable[[str], Match]) -> Match:
@@ -251,5 +271,5 @@ def any_of(references: Sequence[str], compare_one: Callable[[str], Match]) -> Ma
             return match
         if worst is None or match.equal is None:
             worst = match
-    assert worst is not None  # noqa: S101
+    assert worst is not None
     return worst

@@ -5,6 +5,8 @@ The result is a :class:`.scalars.Decision`: yes, no (with the layer and sometime
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from flint import fmpq
 
 from . import nodes, numeric, relations, scalars, sets, units
@@ -23,7 +25,7 @@ _WRAPPERS = frozenset({"unit", "money", "percent", "degree"})
 
 def compare(reference: Node, answer: Node, options: MathOptions) -> Decision:
     """Whether the answer states what the reference does."""
-    if answer == FALSE or reference == FALSE:
+    if FALSE in (answer, reference):
         return NO
     if reference == answer:
         return YES
@@ -92,7 +94,9 @@ def _two_named(reference: Node, answer: Node, options: MathOptions) -> Decision:
             b = replace(b, lambda each: Node("sym", (), new) if each.op == "sym" and each.value == old else None)
         return compare(a, b, options)
     if symbols(a) or symbols(b) or (reference.value in "xyz" and answer.value in "xyz"):
-        return _decided(relations.same_equation((reference.args[1], reference.args[2]), (answer.args[1], answer.args[2])))
+        return _decided(
+            relations.same_equation((reference.args[1], reference.args[2]), (answer.args[1], answer.args[2]))
+        )
     return compare(a, b, options)
 
 
@@ -102,7 +106,9 @@ def _decided(verdict: bool | None) -> Decision:
 
 def _equations(reference: Node, answer: Node) -> Decision:
     if reference.op == answer.op == "equation":
-        return _decided(relations.same_equation((reference.args[0], reference.args[1]), (answer.args[0], answer.args[1])))
+        return _decided(
+            relations.same_equation((reference.args[0], reference.args[1]), (answer.args[0], answer.args[1]))
+        )
     return NO
 
 
@@ -110,7 +116,9 @@ def _systems(reference: Node, answer: Node, options: MathOptions) -> Decision:
     if reference.op == answer.op == "system":
         if set(reference.value) == set(answer.value):
             values = dict(zip(answer.value, answer.args, strict=True))
-            return _all([(value, values[name]) for name, value in zip(reference.value, reference.args, strict=True)], options)
+            return _all(
+                [(value, values[name]) for name, value in zip(reference.value, reference.args, strict=True)], options
+            )
         if len(reference.value) != len(answer.value) or not (_indexed(reference) and _indexed(answer)):
             return NO
         return _unordered(reference.args, answer.args, options)
@@ -176,7 +184,7 @@ def _measured(node: Node) -> str | None:
 
 def _measure(phrase: str) -> units.Unit | None:
     if phrase.startswith("$"):
-        return units.Unit(phrase[1:] + ":1", units.Fraction(1))
+        return units.Unit(phrase[1:] + ":1", Fraction(1))
     return units.measure(phrase)
 
 
@@ -192,7 +200,9 @@ def _percent(reference: Node, answer: Node, options: MathOptions) -> Decision:
         return NO
     ratio = nodes.div(percent.args[0], nodes.num(100))
     forms = [ratio] if options.percent == "required" else [percent.args[0], ratio]
-    return _any([compare(form, other, options) if percent is reference else compare(other, form, options) for form in forms])
+    return _any(
+        [compare(form, other, options) if percent is reference else compare(other, form, options) for form in forms]
+    )
 
 
 def _degrees(reference: Node, answer: Node, options: MathOptions) -> Decision:
@@ -222,7 +232,7 @@ def _structures(reference: Node, answer: Node, options: MathOptions) -> Decision
     if "matrix" in (a, b):
         return _matrices(reference, answer, options)
     if "ratio" in (a, b):
-        return _ratios(reference, answer, options)
+        return _ratios(reference, answer)
     setlike = sets.is_setlike(reference), sets.is_setlike(answer)
     if any(setlike):
         return _sets(reference, answer, setlike, options)
@@ -347,14 +357,19 @@ def _mirrored(chain: Node) -> Node:
 
 def _matrices(reference: Node, answer: Node, options: MathOptions) -> Decision:
     for first, second in ((reference, answer), (answer, reference)):
-        if second.op in ("tuple", "list") and first.op == "matrix" and 1 in first.value and len(first.args) == len(second.args):
+        if (
+            second.op in ("tuple", "list")
+            and first.op == "matrix"
+            and 1 in first.value
+            and len(first.args) == len(second.args)
+        ):
             return _all(list(zip(reference.args, answer.args, strict=True)), options)
     if reference.op != answer.op or reference.value != answer.value:
         return NO
     return _all(list(zip(reference.args, answer.args, strict=True)), options)
 
 
-def _ratios(reference: Node, answer: Node, options: MathOptions) -> Decision:
+def _ratios(reference: Node, answer: Node) -> Decision:
     sides = [node.args if node.op == "ratio" else (node, nodes.ONE) for node in (reference, answer)]
     if len(sides[0]) != len(sides[1]) or any(arg.op in nodes.STRUCTURES for side in sides for arg in side):
         return NO

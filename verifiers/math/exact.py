@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from flint import fmpq, fmpz
 
-from .nodes import Node
+from .nodes import Node, num, replace
 
 MAX_BITS = 100_000
 MAX_FACTORIAL = 8_000
@@ -37,7 +37,8 @@ def exact(node: Node) -> fmpq | None:
 def value(node: Node) -> fmpq:
     """As :func:`exact`, raising :class:`NotExact`."""
     if node.op == "num":
-        return node.value
+        number: fmpq = node.value
+        return number
     handler = _HANDLERS.get(node.op)
     if handler is None:
         raise NotExact
@@ -97,7 +98,7 @@ def power(base: fmpq, exponent: fmpq) -> fmpq:
 
 
 def rational_root(number: fmpq, degree: fmpz) -> fmpq:
-    """The exact real root (``\\sqrt[3]{-8}`` is -2), or :class:`NotExact`."""
+    r"""The exact real root (``\sqrt[3]{-8}`` is -2), or :class:`NotExact`."""
     if not 2 <= degree <= 1000:
         raise NotExact
     n, negative = int(degree), number < 0
@@ -129,7 +130,7 @@ def _fact(node: Node) -> fmpq:
         raise Undefined
     if n > MAX_FACTORIAL:
         raise NotExact
-    return fmpq(fmpz.fac_ui(int(n)))
+    return fmpq(fmpz.fac_ui(n))
 
 
 def _fact2(node: Node) -> fmpq:
@@ -233,14 +234,15 @@ def _big(node: Node) -> fmpq:
     first, last = integer(lower.args[1]), integer(upper)
     if not 0 <= last - first < MAX_TERMS:
         raise NotExact
-    from .nodes import num, replace
-
     name, total = lower.args[0].value, fmpq(0 if node.value == "sum" else 1)
     for k in range(int(first), int(last) + 1):
-        index = num(k)
-        term = value(replace(body, lambda each, index=index: index if each.op == "sym" and each.value == name else None))  # type: ignore[misc]
+        term = value(_at(body, name, num(k)))
         total = _bounded(total + term if node.value == "sum" else total * term)
     return total
+
+
+def _at(node: Node, name: str, index: Node) -> Node:
+    return replace(node, lambda each: index if each.op == "sym" and each.value == name else None)
 
 
 _HANDLERS: dict[str, Callable[[Node], fmpq]] = {

@@ -1,7 +1,7 @@
-"""What an answer states: the parsed tree with its statements resolved.
+r"""What an answer states: the parsed tree with its statements resolved.
 
-``x = 5`` becomes a named value, ``2 \\pm \\sqrt 3`` a list of two, ``n = 2, 3, 4`` a list, ``p=5, q=2; p=7, q=2`` a list of
-tuples, matrix arithmetic a matrix. New operators: ``named`` (one value; value: the name), ``equation`` (two sides),
+``x = 5`` becomes a named value, ``2 \pm \sqrt 3`` a list of two, ``n = 2, 3, 4`` a list, ``p=5, q=2; p=7, q=2`` a list
+of tuples, matrix arithmetic a matrix. New operators: ``named`` (one value; value: the name), ``equation`` (two sides),
 ``false`` (a statement that contradicts itself), ``system`` (value: the names).
 """
 
@@ -22,7 +22,7 @@ _FUNCTION_LETTERS = frozenset("fghFGHPQWTSVRUvuwpq")
 def shape(node: Node, chain: str = "stated") -> Node:
     """Resolve the statements of a parsed tree. ``chain``: see :class:`.options.MathOptions`."""
     op = node.op
-    if op == "num" or op == "sym":
+    if op in ("num", "sym"):
         return node
     if op == "chain":
         return _chain(node, chain)
@@ -60,7 +60,7 @@ def _signed(node: Node, sign: int) -> Node | None:
 
 
 def name_of(node: Node) -> str | None:
-    """The spelling of a plain name (``x``, ``f(x)``, ``AB``, ``|z|``, ``\\frac{NO}{BO}``, ``(x, y)``); None otherwise.
+    r"""The spelling of a plain name (``x``, ``f(x)``, ``AB``, ``|z|``, ``\frac{NO}{BO}``, ``(x, y)``); None otherwise.
 
     Numbers and sums make an expression, not a name: ``2x = 6`` does not say 6.
     """
@@ -75,7 +75,12 @@ def name_of(node: Node) -> str | None:
             mark = {"mul": "", "div": "/", "ratio": ":", "tuple": ",", "call": f"{node.value} "}[op]
             joined = mark.join(part for part in parts if part)
             return f"({joined})" if op == "tuple" else f"{mark}{joined}" if op == "call" else joined
-    if op == "pow" and node.args[0].op == "sym" and node.args[1] == nodes.MINUS_ONE and node.args[0].value[0] in _FUNCTION_LETTERS:
+    if (
+        op == "pow"
+        and node.args[0].op == "sym"
+        and node.args[1] == nodes.MINUS_ONE
+        and node.args[0].value[0] in _FUNCTION_LETTERS
+    ):
         return f"{node.args[0].value}^-1"
     if op == "const" and node.value == "e":
         return "e"
@@ -184,7 +189,7 @@ def _named_list(items: list[Node], separators: tuple[str, ...]) -> Node:
     if all(item.op == "named" for item in items):
         names = [item.value for item in items]
         period = names.index(names[0], 1) if names[0] in names[1:] else len(names)
-        if period == 1 and len(set(names)) == 1 or all(is_function_name(name) for name in names) and period == 1:
+        if (period == 1 and len(set(names)) == 1) or (all(is_function_name(name) for name in names) and period == 1):
             return Node("list", tuple(value for item in items for value in _values(item)), separators)
         if period < len(names) and len(names) % period == 0 and names == names[:period] * (len(names) // period):
             rows = [items[i : i + period] for i in range(0, len(items), period)]
@@ -212,7 +217,7 @@ def _compound(node: Node) -> Node:
             return node
         total += number.value * _fmpq(unit.factor)
         last = unit
-    assert last is not None  # noqa: S101
+    assert last is not None
     return Node("unit", (Node("num", (), total / _fmpq(last.factor)),), node.args[-1].value)
 
 

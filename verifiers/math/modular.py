@@ -1,7 +1,7 @@
 """Values modulo a prime: polynomial identity testing, and integers too large to write down.
 
-A rational expression is evaluated in the field of integers modulo two fixed 61-bit primes, with a fixed residue for each
-symbol (Schwartz-Zippel). Different residues prove that two expressions differ; equal ones leave a chance of about
+A rational expression is evaluated in the integers modulo two fixed 61-bit primes, with a fixed residue for each symbol
+(Schwartz-Zippel). Different residues prove that two expressions differ; equal ones leave a chance of about
 degree / 2^61 for each prime that they do. ``i`` is a square root of -1 in the field; ``pi`` is a symbol (it is
 transcendental). Exponents of any size are reduced through Euler's theorem, so ``9^{9^{9^9}}`` costs microseconds.
 Roots, ``e`` and functions are for the numeric layer.
@@ -196,5 +196,3 @@ def fingerprint(node: Node) -> tuple[int, ...] | None:
         return None
     except Vanishes:
         return None
-
-

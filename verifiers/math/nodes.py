@@ -1,12 +1,12 @@
-"""The expression tree that the parser builds and every comparing layer reads.
+r"""The expression tree that the parser builds and every comparing layer reads.
 
 One node type with a string operator, so that a tree is hashable, comparable and cheap to build.
 
 Operators, with their arguments and value:
 
 * scalars: ``num`` (value: fmpq), ``sym`` (value: name), ``const`` (value: ``pi``, ``e``, ``i``, ``inf``), ``add``,
-  ``mul``, ``div``, ``pow``, ``root`` (radicand, degree), ``call`` (value: function name), ``fact``, ``fact2``, ``binom``,
-  ``mod``, ``degree``, ``pm`` (value: +1 for ``\\pm``, -1 for ``\\mp``), ``based`` (value: digits and base),
+  ``mul``, ``div``, ``pow``, ``root`` (radicand, degree), ``call`` (value: function name), ``fact``, ``fact2``,
+  ``binom``, ``mod``, ``degree``, ``pm`` (value: +1 for ``\pm``, -1 for ``\mp``), ``based`` (value: digits and base),
   ``big`` (value: sum, prod, int, lim: kept whole);
 * structures: ``tuple`` (value: the two brackets), ``set``, ``list`` (value: separators), ``matrix`` (value: rows and
   columns), ``union``, ``inter``, ``minus``, ``domain`` (value: R, Z, ...), ``ratio``;
@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from flint import fmpq
+from flint import fmpq, fmpz
 
 
 class Node(NamedTuple):
@@ -31,7 +31,8 @@ class Node(NamedTuple):
     value: Any = None
 
 
-def num(value: int | fmpq) -> Node:
+def num(value: int | fmpz | fmpq) -> Node:
+    """A number literal."""
     return Node("num", (), fmpq(value))
 
 
@@ -82,16 +83,19 @@ def mul(left: Node, right: Node) -> Node:
 
 
 def neg(node: Node) -> Node:
+    """The node with its sign changed."""
     return Node("num", (), -node.value) if node.op == "num" else Node("mul", (MINUS_ONE, node))
 
 
 def div(left: Node, right: Node) -> Node:
+    """Quotient; a zero divisor is kept, for the evaluation to refuse."""
     if _small(left) and _small(right) and right.value != 0:
         return Node("num", (), left.value / right.value)
     return Node("div", (left, right))
 
 
 def sub(left: Node, right: Node) -> Node:
+    """Difference."""
     return add([left, neg(right)])
 
 
@@ -114,6 +118,7 @@ def depth(node: Node) -> int:
 
 
 def contains(node: Node, op: str) -> bool:
+    """Whether an operator occurs anywhere in the tree."""
     return any(each.op == op for each in walk(node))
 
 

@@ -1,7 +1,7 @@
-"""Bring one answer string to plain ASCII LaTeX: Unicode spelling, math delimiters, trailing punctuation.
+r"""Bring one answer string to plain ASCII LaTeX: Unicode spelling, math delimiters, trailing punctuation.
 
 Covered: full-width and non-Latin digits and punctuation, super- and subscripts, vulgar fractions, Greek letters and
-operator signs, invisible characters, ``$``, ``\\(``, ``\\boxed`` around the whole, doubled backslashes of escaped
+operator signs, invisible characters, ``$``, ``\(``, ``\boxed`` around the whole, doubled backslashes of escaped
 sources. Not covered: LaTeX spacing and style commands inside (the tokenizer skips those).
 """
 
@@ -20,17 +20,17 @@ _GREEK = {
 _SIGNS = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "‒": "-", "﹣": "-", "×": r"\times ", "⋅": r"\cdot ",
     "·": r"\cdot ", "∙": r"\cdot ", "•": r"\cdot ", "÷": r"\div ", "∕": "/", "⁄": "/", "±": r"\pm ", "∓": r"\mp ",
-    "≤": r"\le ", "≦": r"\le ", "⩽": r"\le ", "≥": r"\ge ", "≧": r"\ge ", "⩾": r"\ge ", "≠": r"\ne ", "≈": r"\approx ",
-    "≅": r"\cong ", "≡": r"\equiv ", "∞": r"\infty ", "√": r"\sqrt ", "∛": r"\sqrt[3]", "∜": r"\sqrt[4]",
-    "∪": r"\cup ", "∩": r"\cap ", "∈": r"\in ", "∉": r"\notin ", "∅": r"\emptyset ", "⌀": r"\emptyset ",
-    "∖": r"\setminus ", "⊂": r"\subset ", "⊆": r"\subseteq ", "°": r"^{\circ}", "º": r"^{\circ}", "∘": r"\circ ",
-    "∠": r"\angle ", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "ℂ": r"\mathbb{C}",
-    "∑": r"\sum ", "∏": r"\prod ", "∫": r"\int ", "∂": r"\partial ", "⌊": r"\lfloor ", "⌋": r"\rfloor ",
-    "⌈": r"\lceil ", "⌉": r"\rceil ", "⟨": r"\langle ", "⟩": r"\rangle ", "〈": r"\langle ", "〉": r"\rangle ",
-    "′": "'", "’": "'", "‘": "'", "″": "''", "“": '"', "”": '"', "→": r"\to ", "。": ".", "．": ".", "、": ",", "，": ",",
-    "、": ",", "；": ";", "：": ":", "∶": ":", "٪": "%", "％": "%", "٫": ".", "٬": ",", "ℯ": "e", "ⅈ": "i", "∧": " and ",
-    "∨": " or ", "…": r"\ldots ", "€": r"\euro ", "£": r"\pounds ", "¥": r"\yen ", "￥": r"\yen ", "₹": r"\rupee ",
-    "【": "(", "】": ")", "「": "", "」": "",
+    "≤": r"\le ", "≦": r"\le ", "⩽": r"\le ", "≥": r"\ge ", "≧": r"\ge ", "⩾": r"\ge ", "≠": r"\ne ",
+    "≈": r"\approx ", "≅": r"\cong ", "≡": r"\equiv ", "∞": r"\infty ", "√": r"\sqrt ", "∛": r"\sqrt[3]",
+    "∜": r"\sqrt[4]", "∪": r"\cup ", "∩": r"\cap ", "∈": r"\in ", "∉": r"\notin ", "∅": r"\emptyset ",
+    "⌀": r"\emptyset ", "∖": r"\setminus ", "⊂": r"\subset ", "⊆": r"\subseteq ", "°": r"^{\circ}",
+    "º": r"^{\circ}", "∘": r"\circ ", "∠": r"\angle ", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}",
+    "ℚ": r"\mathbb{Q}", "ℂ": r"\mathbb{C}", "∑": r"\sum ", "∏": r"\prod ", "∫": r"\int ", "∂": r"\partial ",
+    "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ", "⌉": r"\rceil ", "⟨": r"\langle ", "⟩": r"\rangle ",
+    "〈": r"\langle ", "〉": r"\rangle ", "′": "'", "’": "'", "‘": "'", "″": "''", "“": '"', "”": '"', "→": r"\to ",
+    "。": ".", "．": ".", "、": ",", "，": ",", "；": ";", "：": ":", "∶": ":", "٪": "%", "％": "%", "٫": ".",
+    "٬": ",", "ℯ": "e", "ⅈ": "i", "∧": " and ", "∨": " or ", "…": r"\ldots ", "€": r"\euro ", "£": r"\pounds ",
+    "¥": r"\yen ", "￥": r"\yen ", "₹": r"\rupee ", "【": "(", "】": ")", "「": "", "」": "",
 }  # fmt: skip
 _SUPER = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱˣ", "0123456789+-=()nix")
 _SUB = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙₖₓ", "0123456789+-=()nkx")
@@ -39,7 +39,9 @@ _SUB_RUN = re.compile("[₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙₖₓ]+
 _METRES = re.compile(r"(?<=\d)\s?m(?=[²³](?![⁰¹²³⁴⁵⁶⁷⁸⁹]))")
 """``5m²`` right after a digit is square metres: algebra is hardly ever typeset with a superscript character."""
 
-_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufe00-\ufe0f]")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufe00-\ufe0f]"
+)
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
 _ENDS = " \t\r\n.,;:!\\"
 _DOUBLED = re.compile(r"\\\\(?=[a-zA-Z]{2,}|[%${}!,; ])")

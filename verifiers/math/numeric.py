@@ -1,9 +1,9 @@
-"""Rigorous real and complex values by ball arithmetic (python-flint's arb and acb).
+r"""Rigorous real and complex values by ball arithmetic (python-flint's arb and acb).
 
 A ball that excludes zero proves inequality. Equality is accepted when the difference of two balls contains zero and is
 smaller than anything that the two expressions could hide: the precision covers the spread between the terms of every
 sum, so ``x + 10^{-30}`` is not ``x``. Expressions with symbols are compared at fixed points, positive ones first, then
-mixed signs (where both sides are real), so ``\\log ab = \\log a + \\log b`` holds and ``\\sqrt{x^2} = x`` does not.
+mixed signs (where both sides are real), so ``\log ab = \log a + \log b`` holds and ``\sqrt{x^2} = x`` does not.
 
 Every operation is on balls of bounded precision, whatever the size of the value, so the cost is bounded by the number
 of nodes. flint's precision is process-wide: a lock keeps threads apart.
@@ -96,8 +96,7 @@ def _exponent(ball: Any) -> int | None:
             mantissa, exponent = ball.imag.mid().man_exp()
         if mantissa == 0:
             return None
-    size = int(exponent) + int(mantissa.bit_length())
-    return size
+    return int(exponent) + int(mantissa.bit_length())
 
 
 def point_value(name: str, point: int) -> fmpq:
@@ -204,7 +203,7 @@ def _call(self: Evaluation, node: Node) -> Any:
         return abs(inner) if self.real else acb(abs(inner))
     if name in ("re", "im", "arg") and not self.real:
         inner = self(node.args[0])
-        return acb({"re": lambda: inner.real, "im": lambda: inner.imag, "arg": lambda: inner.arg()}[name]())
+        return acb(inner.real if name == "re" else inner.imag if name == "im" else inner.arg())
     if name in ("floor", "ceil") and self.real:
         inner = self(node.args[0])
         rounded = getattr(inner, name)()

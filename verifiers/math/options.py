@@ -55,7 +55,7 @@ class MathOptions:
     """``1000,99`` may be read as 1000.99 where the other side is one number: much of the world writes so."""
 
     case_sensitive_text: bool = False
-    """Whether ``\\text{Sunday}`` differs from ``sunday``. Single letters always keep their case (``x`` is not ``X``)."""
+    """Whether ``\\text{Sunday}`` differs from ``sunday``. Single letters always keep their case."""
 
     constant_of_integration: bool = True
     """A free added constant named ``c`` or ``C`` may carry either name: ``x^2 + C`` = ``x^2 + c``."""

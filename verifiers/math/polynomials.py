@@ -7,7 +7,7 @@ bounded before anything is factored.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flint import fmpq, fmpq_poly, fmpz_poly
 
@@ -95,7 +95,7 @@ def _number(node: Node) -> fmpq:
         number = exact(node)
     except Undefined:
         number = None
-    if number is None or number == 0 and node.op != "num" or number.height_bits() > MAX_BITS:
+    if number is None or (number == 0 and node.op != "num") or number.height_bits() > MAX_BITS:
         raise NotPolynomial
     return number
 
@@ -119,7 +119,8 @@ def has_real_root(factor: Factor) -> bool:
     """Whether an irreducible factor vanishes anywhere on the real line."""
     if factor.degree % 2:
         return True
-    return any(root.imag.is_zero() for root, _ in fmpz_poly(list(factor.coefficients)).complex_roots())
+    roots: Any = fmpz_poly(list(factor.coefficients)).complex_roots()
+    return any(root.imag.is_zero() for root, _ in roots)
 
 
 def signature(node: Node, relation: str, name: str) -> tuple[object, ...]:

@@ -7,11 +7,12 @@ import re
 from dataclasses import dataclass
 
 from . import texts, words
+from .atoms import TooDeep, Unreadable
 from .forms import shape
 from .nodes import Node
 from .normalise import normalise
 from .options import MathOptions
-from .parser import TooDeep, Unreadable, parse
+from .parser import parse
 
 _CACHED_LENGTH = 2_000
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
@@ -19,7 +20,7 @@ _LAST_LAYER = frozenset("sum prod int iint iiint oint lim limsup liminf det case
 _KNOWN = frozenset(
     words.SKIPPED | words.TRANSPARENT | words.SKIPPED_WITH_ARGUMENT | set(words.FUNCTIONS) | words.GREEK
     | set(words.OPERATORS) | set(words.CONSTANTS) | words.NAMED_SETS
-    | {"frac", "dfrac", "tfrac", "cfrac", "binom", "dbinom", "tbinom", "sqrt", "overline", "bar", "begin", "end", "mathbb", "not"}
+    | set("frac dfrac tfrac cfrac binom dbinom tbinom sqrt overline bar begin end mathbb not".split())
 )  # fmt: skip
 
 

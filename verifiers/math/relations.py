@@ -87,7 +87,11 @@ def same_inequality(first: Node, second: Node) -> bool | None:
     if verdict is None:
         return None
     if not verdict:
-        return False if fingerprint(f) is not None and fingerprint(g) is not None and len(symbols(f) | symbols(g)) > 1 else None
+        return (
+            False
+            if fingerprint(f) is not None and fingerprint(g) is not None and len(symbols(f) | symbols(g)) > 1
+            else None
+        )
     if f_relation == "!=":
         return True
     if sign == 0:

@@ -45,7 +45,9 @@ def _beyond(first: Node, second: Node, max_bits: int) -> Decision:
         if mark_a == mark_b:
             return Decision(True, "residue")
         too_large = not symbols(first) and not symbols(second) and bounds.apart(first, second)
-        return Decision(False, "bounds" if too_large else "residue", "too_large" if too_large and _huge(second) else None)
+        return Decision(
+            False, "bounds" if too_large else "residue", "too_large" if too_large and _huge(second) else None
+        )
     constant = not symbols(first) and not symbols(second)
     verdict = numeric.equal(first, second, max_bits)
     if verdict is not None:

@@ -83,7 +83,11 @@ def _pieces(node: Node) -> Pieces:
     if op == "minus":
         return _intersection(pieces(node.args[0]), _complement(pieces(node.args[1])))
     if op == "domain":
-        signed = {"R": [_LINE], "R+": [Piece(nodes.ZERO, False, INF, False)], "R-": [Piece(_NEGATIVE_INF, False, nodes.ZERO, False)]}
+        signed = {
+            "R": [_LINE],
+            "R+": [Piece(nodes.ZERO, False, INF, False)],
+            "R-": [Piece(_NEGATIVE_INF, False, nodes.ZERO, False)],
+        }
         if node.value in signed:
             return signed[node.value]
         raise NotASet
@@ -110,7 +114,10 @@ def _interval(node: Node) -> Piece:
     _scalar(high)
     if scalars.infinity_sign(low) == 1 or scalars.infinity_sign(high) == -1:
         raise NotASet
-    closed = node.value[0] == "[" and not scalars.infinity_sign(low), node.value[1] == "]" and not scalars.infinity_sign(high)
+    closed = (
+        node.value[0] == "[" and not scalars.infinity_sign(low),
+        node.value[1] == "]" and not scalars.infinity_sign(high),
+    )
     return Piece(low, closed[0], high, closed[1])
 
 
@@ -132,7 +139,9 @@ def _inequality(node: Node) -> Pieces:
         return _simple(node.args[0], relations[0], node.args[1])
     if len(relations) == 2 and "=" not in relations:
         low, middle, high = node.args
-        return _intersection(_normal(_simple(middle, FLIPPED.get(relations[0], "?"), low)), _normal(_simple(middle, relations[1], high)))
+        return _intersection(
+            _normal(_simple(middle, FLIPPED.get(relations[0], "?"), low)), _normal(_simple(middle, relations[1], high))
+        )
     raise NotASet
 
 
@@ -166,7 +175,7 @@ def _simple(left: Node, relation: str, right: Node) -> Pieces:
 
 
 def _polynomial(node: Node, relation: str, name: str) -> Pieces:
-    """Where a polynomial of higher degree satisfies ``relation 0``: its sign changes at each root of odd multiplicity."""
+    """Where a polynomial of higher degree satisfies ``relation 0``: it changes sign at roots of odd multiplicity."""
     try:
         sign, factors = polynomials.factored(node, name)
     except polynomials.NotPolynomial:
@@ -204,7 +213,10 @@ def linear(node: Node, name: str) -> tuple[Node, Node] | None:
     zero, one, two = (at(node, name, num(k)) for k in (0, 1, 2))
     try:
         slope = sub(one, zero)
-        if scalars.equal(sub(two, zero), nodes.mul(num(2), slope)).equal and scalars.equal(slope, nodes.ZERO).equal is False:
+        if (
+            scalars.equal(sub(two, zero), nodes.mul(num(2), slope)).equal
+            and scalars.equal(slope, nodes.ZERO).equal is False
+        ):
             # three points cannot rule out a polynomial that vanishes at 0, 1 and 2: a fourth, odd one
             odd = num(7919)
             if scalars.equal(sub(at(node, name, odd), zero), nodes.mul(odd, slope)).equal:
@@ -263,7 +275,10 @@ def _normal(parts: Pieces) -> Pieces:
     ordered: Pieces = []
     for piece in kept:
         index = len(ordered)
-        while index and (_compare(piece.low, ordered[index - 1].low), not piece.low_closed) < (0, not ordered[index - 1].low_closed):
+        while index and (_compare(piece.low, ordered[index - 1].low), not piece.low_closed) < (
+            0,
+            not ordered[index - 1].low_closed,
+        ):
             index -= 1
         ordered.insert(index, piece)
     merged: Pieces = []

@@ -14,11 +14,22 @@ from .nodes import contains
 
 if TYPE_CHECKING:
     from .compare import Match
-    from .options import MathOptions
     from .reading import Reading
 
 _DIGITS = 60
 _POINTS = ((0.731, 1.379, 2.113), (1.9137, 0.5171, 1.2713), (2.3713, 1.7131, 0.6137))
+
+_EXAMPLES = (
+    r"\frac{1}{2}",
+    r"\int_0^1 x^2 dx",
+    r"\sum_{n=1}^{\infty} \frac{1}{n^2}",
+    r"\lim_{x \to 0} \frac{\sin x}{x}",
+    r"(1, 2)",
+    r"x = 3",
+    r"\{1, 2\}",
+    r"\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}",
+    r"[1, 2) \cup (3, 4]",
+)
 
 
 class NotParsed(Exception):  # noqa: N818 - control flow inside the module
@@ -27,15 +38,16 @@ class NotParsed(Exception):  # noqa: N818 - control flow inside the module
 
 def warm() -> None:
     """Pay for the imports and the parser's tables: one example of each shape."""
-    for text in (r"\frac{1}{2}", r"\int_0^1 x^2 dx", r"\sum_{n=1}^{\infty} \frac{1}{n^2}", r"(1, 2)", r"x = 3", r"\{1, 2\}",
-                 r"\lim_{x \to 0} \frac{\sin x}{x}", r"\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}", r"[1, 2) \cup (3, 4]"):  # fmt: skip
+    for text in _EXAMPLES:
         try:
             _same(_parse(text), _parse(text))
         except NotParsed:
             continue
 
 
-def settle(reference: Reading, answer: Reading, options: MathOptions, stage: Callable[[str], None] | None = None) -> Match:
+def settle(
+    reference: Reading, answer: Reading, stage: Callable[[str], None] | None = None
+) -> Match:
     """Decide a pair with computer algebra. May take unbounded time; raises nothing of its own."""
     from .compare import Match
 
@@ -52,7 +64,11 @@ def settle(reference: Reading, answer: Reading, options: MathOptions, stage: Cal
             return match(None, "bad_reference", "no parser can read the reference")
         return match(False, "too_complex", "not settled within the precision allowed")
     tell("answer")
-    if answer.node is not None and answer.node.op in ("equation", "named", "false") and (reference.node is None or reference.node.op != answer.node.op):
+    if (
+        answer.node is not None
+        and answer.node.op in ("equation", "named", "false")
+        and (reference.node is None or reference.node.op != answer.node.op)
+    ):
         return match(False, None, "a statement is not a value")
     try:
         given = _parse(answer.text)
@@ -62,7 +78,9 @@ def settle(reference: Reading, answer: Reading, options: MathOptions, stage: Cal
     verdict = _same(expected, given)
     if verdict is None:
         hard = any(node is not None and contains(node, "big") for node in (reference.node, answer.node))
-        return match(False, "too_complex", "algebra does not settle it" + (" (unevaluated integral or sum)" if hard else ""))
+        return match(
+            False, "too_complex", "algebra does not settle it" + (" (unevaluated integral or sum)" if hard else "")
+        )
     return match(verdict)
 
 
@@ -74,7 +92,7 @@ def _parse(text: str) -> Any:
     )
     try:
         parsed = latex2sympy(text, is_real=None, convert_degrees=False, normalization_config=config)
-    except (KeyboardInterrupt, MemoryError):
+    except MemoryError:
         raise
     except Exception as error:
         raise NotParsed(text[:80]) from error
@@ -104,11 +122,13 @@ def _same(first: Any, second: Any) -> bool | None:
             return bool(sympy.simplify(first) == sympy.simplify(second))
         if isinstance(first, sympy.logic.boolalg.Boolean) and isinstance(second, sympy.logic.boolalg.Boolean):
             return bool(sympy.simplify(first) == sympy.simplify(second))
-        if isinstance(first, sympy.Expr | sympy.Set | sympy.MatrixBase) and isinstance(second, sympy.Basic | sympy.MatrixBase):
+        if isinstance(first, sympy.Expr | sympy.Set | sympy.MatrixBase) and isinstance(
+            second, sympy.Basic | sympy.MatrixBase
+        ):
             return False
-    except (KeyboardInterrupt, MemoryError):
+    except MemoryError:
         raise
-    except Exception:
+    except Exception:  # noqa: BLE001 - sympy raises anything on expressions that it cannot handle
         return None
     return None
 

@@ -12,7 +12,9 @@ from . import words
 
 _WRAPPER = re.compile(r"\\(?:" + "|".join(sorted(words.TRANSPARENT, key=len, reverse=True)) + r")(?![A-Za-z])")
 _WRAPPED = re.compile(_WRAPPER.pattern + r"\s*\{([^{}]*)\}")
-_SKIPPED = re.compile(r"\\(?:" + "|".join(sorted(words.SKIPPED, key=len, reverse=True)) + r")(?![A-Za-z])|\\[,;:!> ]|[~{}$]|\\\\")
+_SKIPPED = re.compile(
+    r"\\(?:" + "|".join(sorted(words.SKIPPED, key=len, reverse=True)) + r")(?![A-Za-z])|\\[,;:!> ]|[~{}$]|\\\\"
+)
 _OPTION = re.compile(r"\(([A-Z])\)\s+\S|([A-Z])[.):]\s+\S|([A-Z])\s+[A-Z][a-z]")
 _SAME = {
     "dne": "does not exist", "doesn't exist": "does not exist", "none exist": "does not exist",
@@ -60,7 +62,13 @@ def is_words(text: str) -> bool:
 
 def is_product(text: str) -> bool:
     """Whether a bare run of letters may be a product (``ab``, ``xyz``) rather than a word (``on``, ``no``)."""
-    return len(text) <= 4 and text.isalpha() and text.isascii() and not set(text.lower()) & set("eiou") and text.lower() not in words.SMALL_WORDS
+    return (
+        len(text) <= 4
+        and text.isalpha()
+        and text.isascii()
+        and not set(text.lower()) & set("eiou")
+        and text.lower() not in words.SMALL_WORDS
+    )
 
 
 def option_letter(text: str) -> str | None:

@@ -40,7 +40,18 @@ _ENVIRONMENT = re.compile(r"\s*\{([A-Za-z]+\*?)\}")
 _COLUMNS = re.compile(r"\s*\{[lcr|@{} ]*\}")
 _GROUP = re.compile(r"\s*\{")
 _GLUED = re.compile(r"q?quad(?=[a-z])")
-_BASE_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12}
+_BASE_WORDS = {
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+    "ten": 10,
+    "twelve": 12,
+}
 _PAIRS = ("**", "<=", ">=", "!=", "==", "=<", "=>")
 _SINGLE = frozenset("+-*/^=<>()[]{}|!:,;%'&")
 _PREFIXES = tuple(sorted("sin cos tan cot sec csc log ln sqrt exp arcsin arccos arctan".split(), key=len, reverse=True))
@@ -102,7 +113,7 @@ class Tokenizer:
             self.at += 1
             return True
         match = _NUMBER.match(text, self.at)
-        assert match is not None  # noqa: S101 - the caller saw a digit
+        assert match is not None
         whole, decimals = match.group(1), match.group(2)
         at = match.end()
         if decimals is None and text[at - 1] != "." and len(whole) <= 3 and whole[0] != "0":
@@ -148,7 +159,12 @@ class Tokenizer:
         for pattern in (_GROUPS, _THIN):
             digits, at = whole, start
             while match := pattern.match(text, at):
-                if pattern is _GROUPS and self.brackets and match.group()[:2] not in ("{,", ",\\", ", ") and match.group()[1].isdigit():
+                if (
+                    pattern is _GROUPS
+                    and self.brackets
+                    and match.group()[:2] not in ("{,", ",\\", ", ")
+                    and match.group()[1].isdigit()
+                ):
                     break
                 digits += match.group()[-3:]
                 at = match.end()
@@ -200,7 +216,7 @@ class Tokenizer:
         after = self.text[self.at : self.at + 1]
         while after == "." and in_text and self.text[self.at + 1 : self.at + 2].isalpha():
             match = _LETTERS.match(self.text, self.at + 1)
-            assert match is not None  # noqa: S101
+            assert match is not None
             run += "." + match.group()
             self.at = match.end()
             after = self.text[self.at : self.at + 1]
@@ -299,7 +315,9 @@ class Tokenizer:
         if not self.out:
             return False
         last = self.out[-1]
-        return last.kind in ("num", "sym", "const", "unit") or (last.kind == "op" and last.value in (")", "]", "}", "|", "%", "circ", "!", "\\}"))
+        return last.kind in ("num", "sym", "const", "unit") or (
+            last.kind == "op" and last.value in (")", "]", "}", "|", "%", "circ", "!", "\\}")
+        )
 
     # -- commands --------------------------------------------------------------------------------------------------
 
@@ -359,9 +377,7 @@ class Tokenizer:
             return self.emit("const", Node("const", (), "pi"))
         if name in ("sum", "prod", "int", "lim", "iint", "iiint", "oint"):
             return self.emit("cmd", name)
-        if name in ("%",):
-            return self.emit("op", "%")
-        if name in ("not",):
+        if name == "not":
             return self.emit("op", "not")
         if name in words.GREEK and name not in words.OPERATORS:
             return self._symbol("\\" + name if name in ("gamma", "Gamma", "Pi") else name)
@@ -440,7 +456,6 @@ class Tokenizer:
             return False
         return self.emit("op", char)
 
-
     def _limit(self) -> bool:
         """The subscript of ``log`` or a big operator; LaTeX takes one digit, plain text takes the run."""
         if not self.out or self.out[-1].kind not in ("fn", "cmd"):
@@ -449,7 +464,11 @@ class Tokenizer:
         match = re.compile(r"\s*(\d+)").match(self.text, self.at)
         if match:
             run, after = match.group(1), self.text[match.end() : match.end() + 1]
-            size = len(run) if run == "10" or after in ("(", " ", "^") or self.text.startswith("\\left", match.end()) else 1
+            size = (
+                len(run)
+                if run == "10" or after in ("(", " ", "^") or self.text.startswith("\\left", match.end())
+                else 1
+            )
             self.emit("num", num(int(run[:size])))
             self.at = match.end() - len(run) + size
         return True

@@ -1,7 +1,7 @@
-"""Units, currencies, magnitudes and counted things that may follow a number.
+r"""Units, currencies, magnitudes and counted things that may follow a number.
 
 Only what is listed here may be dropped from an answer (anything else that trails a number makes it unreadable), and
-single letters are units only inside ``\\text{...}``: elsewhere they are variables.
+single letters are units only inside ``\text{...}``: elsewhere they are variables.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ def _make() -> dict[str, Unit]:
     rows: list[tuple[str, dict[str, str]]] = [
         ("length", {
             "1": "m meter meters metre metres", "1/100": "cm centimeter centimeters centimetre centimetres",
-            "1/1000": "mm millimeter millimeters millimetre millimetres", "1/10": "dm decimeter decimeters",
-            "1000": "km kilometer kilometers kilometre kilometres", "1/1000000": "um micrometer micrometers micron microns",
+            "1/1000": "mm millimeter millimeters millimetre millimetres",
+            "1/10": "dm decimeter decimeters",
+            "1000": "km kilometer kilometers kilometre kilometres",
+            "1/1000000": "um micrometer micrometers micron microns",
             "1/1000000000": "nm nanometer nanometers", "127/5000": "in inch inches", "381/1250": "ft foot feet",
             "1143/1250": "yd yard yards", "201168/125": "mi mile miles",
         }),
@@ -32,7 +34,8 @@ def _make() -> dict[str, Unit]:
             "1/1000000": "microsecond microseconds", "31557600": "yr yrs year years", "2629800": "month months",
         }),
         ("mass", {
-            "1": "g gm gms gram grams gramme grammes", "1000": "kg kgs kilogram kilograms", "1/1000": "mg milligram milligrams",
+            "1": "g gm gms gram grams gramme grammes", "1000": "kg kgs kilogram kilograms",
+            "1/1000": "mg milligram milligrams",
             "1000000": "tonne tonnes", "45359237/100000": "lb lbs pound pounds", "45359237/1600000": "oz ounce ounces",
             "90718474/100": "ton tons",
         }),

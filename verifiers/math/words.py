@@ -29,9 +29,9 @@ GREEK = frozenset(
 
 SKIPPED = frozenset(
     """displaystyle textstyle scriptstyle scriptscriptstyle left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr
-    Biggl Biggr bigm middle quad qquad limits nolimits rm bf it sf tt cal mit tiny scriptsize footnotesize small normalsize large
-    Large LARGE huge Huge boldmath thinspace medspace thickspace negthinspace hfill hfil vphantom smallskip noindent
-    centering nonumber notag bfseries itshape allowbreak enspace relax null protect""".split()
+    Biggl Biggr bigm middle quad qquad limits nolimits rm bf it sf tt cal mit tiny scriptsize footnotesize small
+    normalsize large Large LARGE huge Huge boldmath thinspace medspace thickspace negthinspace hfill hfil vphantom
+    smallskip noindent centering nonumber notag bfseries itshape allowbreak enspace relax null protect""".split()
 )
 """Commands without meaning for the value."""
 
@@ -39,8 +39,8 @@ SKIPPED_WITH_ARGUMENT = frozenset("color hspace vspace hphantom phantom label ta
 """Commands whose first braced argument has no meaning either; what follows it has."""
 
 TRANSPARENT = frozenset(
-    """boxed fbox framebox mathbf boldsymbol bm mathit mathrm mathsf mathtt mathnormal mathcal mathscr mathfrak underline
-    textbf textit textrm textsf texttt textnormal text mbox hbox textup emph operatorname mathop ensuremath vec hat
+    """boxed fbox framebox mathbf boldsymbol bm mathit mathrm mathsf mathtt mathnormal mathcal mathscr mathfrak
+    underline textbf textit textrm textsf texttt textnormal text mbox hbox textup emph operatorname mathop ensuremath vec hat
     widehat tilde widetilde overrightarrow underbrace overbrace cancel bold uline mathstrut smash mathopen
     mathclose mathord mathrel mathbin""".split()
 )
@@ -50,17 +50,19 @@ TEXT = frozenset("text mbox hbox textbf textit textrm textsf texttt textnormal t
 """Transparent commands whose argument is read as words."""
 
 OPERATORS = {
-    "times": "*", "cdot": "*", "ast": "*", "cdots*": "*", "div": "/", "pm": "pm", "mp": "mp", "le": "<=", "leq": "<=", "leqslant": "<=",
-    "leqq": "<=", "ge": ">=", "geq": ">=", "geqslant": ">=", "geqq": ">=", "lt": "<", "gt": ">", "ne": "!=", "neq": "!=", "not=": "!=",
-    "approx": "~", "sim": "~", "simeq": "~", "approxeq": "~", "equiv": "==", "cong": "~", "in": "in", "notin": "notin", "cup": "cup", "cap": "cap",
-    "setminus": "\\", "backslash": "\\", "smallsetminus": "\\", "mod": "mod", "bmod": "mod", "pmod": "pmod", "mid": "|", "vert": "|",
-    "lvert": "|", "rvert": "|", "Vert": "||", "lVert": "||", "rVert": "||", "langle": "<<", "rangle": ">>", "lfloor": "lfloor", "rfloor": "rfloor",
-    "lceil": "lceil", "rceil": "rceil", "lbrace": "\\{", "rbrace": "\\}", "lbrack": "[", "rbrack": "]", "lparen": "(", "rparen": ")",
-    "subset": "subset", "subseteq": "subset", "colon": ":", "ratio": ":", "wedge": "and", "vee": "or", "land": "and", "lor": "or",
-    "to": "to", "rightarrow": "to", "mapsto": "to", "implies": "to", "Rightarrow": "to", "iff": "to", "Leftrightarrow": "to", "longrightarrow": "to",
-    "ldots": "...", "dots": "...", "cdots": "...", "dotsc": "...", "angle": "angle", "measuredangle": "angle", "measuredangle_": "angle",
-    "triangle": "angle", "circ": "circ", "degree": "circ", "euro": "euro", "pounds": "pounds", "yen": "yen", "rupee": "rupee", "textdollar": "$",
-    "prime": "'",
+    "times": "*", "cdot": "*", "ast": "*", "div": "/", "pm": "pm", "mp": "mp", "le": "<=", "leq": "<=",
+    "leqslant": "<=", "leqq": "<=", "ge": ">=", "geq": ">=", "geqslant": ">=", "geqq": ">=", "lt": "<", "gt": ">",
+    "ne": "!=", "neq": "!=", "approx": "~", "sim": "~", "simeq": "~", "approxeq": "~", "equiv": "==", "cong": "~",
+    "in": "in", "notin": "notin", "cup": "cup", "cap": "cap", "setminus": "\\", "backslash": "\\",
+    "smallsetminus": "\\", "mod": "mod", "bmod": "mod", "pmod": "pmod", "mid": "|", "vert": "|", "lvert": "|",
+    "rvert": "|", "Vert": "||", "lVert": "||", "rVert": "||", "langle": "<<", "rangle": ">>", "lfloor": "lfloor",
+    "rfloor": "rfloor", "lceil": "lceil", "rceil": "rceil", "lbrace": "\\{", "rbrace": "\\}", "lbrack": "[",
+    "rbrack": "]", "lparen": "(", "rparen": ")", "subset": "subset", "subseteq": "subset", "colon": ":", "ratio": ":",
+    "wedge": "and", "vee": "or", "land": "and", "lor": "or", "to": "to", "rightarrow": "to", "mapsto": "to",
+    "implies": "to", "Rightarrow": "to", "iff": "to", "Leftrightarrow": "to", "longrightarrow": "to", "ldots": "...",
+    "dots": "...", "cdots": "...", "dotsc": "...", "angle": "angle", "measuredangle": "angle", "triangle": "angle",
+    "circ": "circ", "degree": "circ", "euro": "euro", "pounds": "pounds", "yen": "yen", "rupee": "rupee",
+    "textdollar": "$", "prime": "'",
 }  # fmt: skip
 
 CONSTANTS = {"pi": "pi", "infty": "inf", "infinity": "inf", "inf": "inf", "oo": "inf", "Infinity": "inf", "Pi": "pi"}
