@@ -45,7 +45,7 @@ class AnswerScorer(Scorer):
 
     @abstractmethod
     def grade(self, completion: Any, reference: Any) -> Verdict:
-        """The verdict on a completion (text or chat messages). BadReferenceError says that the reference was to blame."""
+        """The verdict on a completion (text or chat messages). Raises BadReferenceError where that is to blame."""
 
     def score(self, rollouts: Sequence[Any], prior: Sequence[Prior]) -> Sequence[Verdict]:
         """One verdict for each rollout."""
