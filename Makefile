@@ -26,7 +26,6 @@ demo: $(VENV)/.run-installed ## Score the example rollouts and print the summary
 	@mkdir -p build
 	@rm -f build/math_scored.*
 	$(BIN)/rewarden score examples/math_rollouts.jsonl --recipe math -o build/math_scored.jsonl
-	@echo "The verdicts are in build/math_scored.jsonl, one line for each rollout."
 
 test: $(VENV)/.test-installed ## Run the whole suite (ARGS='-k pool' chooses)
 	$(BIN)/pytest $(ARGS)

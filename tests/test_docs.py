@@ -141,6 +141,6 @@ def test_demo_scores_the_examples(workplace: Path) -> None:
     result = shell(f"make --old-file={installed} VENV={sys.prefix} demo", workplace)
     assert result.returncode == 0, result.stdout + result.stderr
     scored = workplace / "build/math_scored.jsonl"
-    assert str(scored.relative_to(workplace)) in result.stdout
+    assert str(scored.relative_to(workplace)) in result.stderr
     rollouts = workplace / "examples/math_rollouts.jsonl"
     assert len(scored.read_text().splitlines()) == len(rollouts.read_text().splitlines())
