@@ -2,14 +2,14 @@
 
     python -m rewarden.benchmarks.crash [--rows 5000] [--kills 36] [--runs 10]
 
-The rows are ones that only the last layer can settle, so that every one of them goes through the pool.
+Workers: the rows are ones that only the last layer can settle, so that every one of them goes through the pool. An
+undisturbed run gives the verdicts to compare with; in the second run random workers get SIGKILL at random moments,
+spread over the time that the first one took. Rows are counted as lost (no verdict), doubled (an id twice) and wrong
+(not the bytes of the undisturbed verdict).
 
-Workers: an undisturbed run gives the verdicts to compare with; in the second run random workers get SIGKILL at random
-moments, spread over the time that the first one took. Rows are counted as lost (no verdict), doubled (an id twice) and
-wrong (not the bytes of the undisturbed verdict).
-
-Command: `rewarden score` on the same rows gets SIGKILL at two random moments of each run, and is started again with the
-same arguments until it ends. The output must have the bytes of an undisturbed run's, and no worker may be left.
+Command: `rewarden score` on a file, one row in twenty of that kind and the others short, gets SIGKILL at two random
+moments of each run, and is then started again with the same arguments and left to end. The output must have the bytes
+of an undisturbed run's, and no process of a killed command may be left.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from pathlib import Path
 import rewarden
 
 from . import data, results
-from .file_path import COMMAND, clear
+from .file_path import COMMAND, clear, short_rows
 from .processes import descendants, parents, workers
 
 WORKERS = 2
 
 
 def rows(count: int) -> list[dict[str, str]]:
-    """Identities that take algebra, each with another number; every other one is false."""
+    """Limits, sums and integrals that take algebra, each with another number; every other one is wrong."""
     made = []
     for i in range(count):
-        n, c, false = 2 + i // 2, 3 + i % 7, i % 2
-        made.append(
-            {
-                "id": str(i),
-                "completion": f"\\boxed{{\\ln(x^2+{n})+{c + false}-\\cos^2({n}x)}}",
-                "reference": f"\\sin^2({n}x)+{c - 1}+\\ln(x^2+{n})",
-            }
-        )
+        n, wrong = 2 + i, i % 2
+        reference, answer = (
+            (f"\\lim_{{x\\to 0}} \\frac{{\\sin({n}x)}}{{x}}", f"{n + wrong}"),
+            (f"\\sum_{{k=1}}^{{n}} (k+{n})", f"\\frac{{n(n+1)}}{{2}}+{n + wrong}n"),
+            (f"\\lim_{{x\\to 0}} \\frac{{e^{{{n}x}}-1}}{{x}}", f"{n + wrong}"),
+            (f"\\int_0^{{{n}}} x^2 dx", f"\\frac{{{n**3 + wrong}}}{{3}}"),
+        )[i // 2 % 4]
+        made.append({"id": str(i), "completion": f"So \\boxed{{{answer}}}.", "reference": reference})
     return made
 
 
@@ -115,7 +115,7 @@ def score(source: Path, out: Path, *, kill_after: float | None = None) -> tuple[
     below: list[int] = []
     began = time.perf_counter()
     process = subprocess.Popen(
-        [COMMAND, "score", source, "--recipe", "math", "-o", out], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [*COMMAND, "score", source, "--recipe", "math", "-o", out], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     try:
         _, said = process.communicate(timeout=kill_after)
@@ -130,17 +130,20 @@ def score(source: Path, out: Path, *, kill_after: float | None = None) -> tuple[
 
 def kill_command(count: int, runs: int) -> list[results.Figure]:
     """The whole command dies, twice in each run, and is started again."""
-    source = data.write_jsonl(data.BUILD / "crash.jsonl", iter(rows(count)))
+    slow = iter(rows(count // 20))
+    mixed = (next(slow) if i % 20 == 19 else row for i, row in enumerate(short_rows(count // 20 * 20)))
+    source = data.write_jsonl(data.BUILD / "crash.jsonl", mixed)
     calm, out = source.with_name("crash.calm.jsonl"), source.with_name("crash.out.jsonl")
     clear(calm)
     took, code, _ = score(source, calm)
     rng = random.Random(2)
-    kills = equal = left = failed = 0
+    kills = begun = equal = left = failed = 0
     for _ in range(runs):
         clear(out)
         for _ in range(2):
             _, killed, below = score(source, out, kill_after=rng.uniform(0.1, took))
             kills += killed == -signal.SIGKILL
+            begun += killed == -signal.SIGKILL and any(path.stat().st_size for path in out.parent.glob(f"{out.name}*"))
             time.sleep(0.2)
             left += len(set(below) & set(parents()))
         _, finished, _ = score(source, out)
@@ -148,7 +151,7 @@ def kill_command(count: int, runs: int) -> list[results.Figure]:
         equal += out.read_bytes() == calm.read_bytes()
     return [
         results.plain("undisturbed `rewarden score`", f"{took:.1f} s, exit code {code}"),
-        results.plain("commands killed by SIGKILL", kills),
+        results.plain("commands killed by SIGKILL", f"{kills}, {begun} of them with rows written"),
         results.at_least(f"outputs equal byte by byte, of {runs}", equal, runs),
         results.at_most("runs that did not end well after that", failed, 0),
         results.at_most("processes left by killed commands", left, 0),

@@ -34,6 +34,10 @@ class Pair(NamedTuple):
     reference: str
 
 
+ALGEBRA: Final = Pair(r"So \boxed{\frac{8}{3}}.", r"\int_0^2 x^2 dx")
+"""A row that only the last layer settles: grading it shows that the pool is up."""
+
+
 def available() -> bool:
     """Whether the shared data is there."""
     return (SHARED / "data" / "rollouts").is_dir() and (SHARED / "cases").is_dir()

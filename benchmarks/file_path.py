@@ -1,11 +1,11 @@
 """What the file path costs: CPU that `rewarden score` adds to a row, and its memory for a million rows.
 
-    python -m rewarden.benchmarks.file_path [--rows 40000] [--million 1000000]
+    python -m rewarden.benchmarks.file_path [--rows 40000] [--times 5] [--million 1000000]
 
 CPU: the command grades N rows and N/4 rows of a file; the difference, divided by the difference in rows, is what a row
 costs without the start-up. The same rows go through Engine.score in a process of its own, which reads them first and
 counts the CPU of the grading alone, by the same difference. Both count user and system time with their worker
-processes, and run in turn three times; the figures are medians. Once with short rows (50 characters), and once with
+processes, and run in turn, several times; the figures are medians. Once with short rows (50 characters), and once with
 the real rollouts (1 kB).
 
 Memory: the command grades a million short native rows; the peak of its resident memory and of its workers' together,
@@ -30,7 +30,7 @@ import rewarden
 from . import data, results
 from .processes import Memory
 
-COMMAND = Path(sys.executable).with_name("rewarden")
+COMMAND = (sys.executable, "-m", "rewarden.cli")
 
 
 def short_rows(count: int) -> Iterator[dict[str, Any]]:
@@ -55,7 +55,7 @@ def command_cpu(path: Path) -> float:
     """Seconds of CPU of `rewarden score` on this file."""
     out = path.with_suffix(".out.jsonl")
     clear(out)
-    return _cpu([str(COMMAND), "score", str(path), "--recipe", "math", "-o", str(out)])
+    return _cpu([*COMMAND, "score", str(path), "--recipe", "math", "-o", str(out)])
 
 
 def engine_cpu(path: Path) -> float:
@@ -98,13 +98,13 @@ def clear(out: Path) -> None:
         path.unlink()
 
 
-def cpu(count: int, name: str, make: Callable[[int], Iterator[dict[str, Any]]]) -> list[results.Figure]:
+def cpu(count: int, times: int, name: str, make: Callable[[int], Iterator[dict[str, Any]]]) -> list[results.Figure]:
     """CPU for a row: through the file path, and in the engine alone."""
     few = count // 4
     long = data.write_jsonl(data.BUILD / f"file_path_{name}.jsonl", make(count))
     short = data.write_jsonl(data.BUILD / f"file_path_{name}_few.jsonl", make(few))
     whole, alone = [], []
-    for _ in range(3):
+    for _ in range(times):
         whole.append((command_cpu(long) - command_cpu(short)) / (count - few) * 1e6)
         alone.append((engine_cpu(long) - engine_cpu(short)) / (count - few) * 1e6)
     command, engine = results.middle(whole), results.middle(alone)
@@ -122,7 +122,7 @@ def memory(count: int) -> list[results.Figure]:
     clear(out)
     started = perf_counter()
     process = subprocess.Popen(
-        [COMMAND, "score", path, "--recipe", "math", "-o", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [*COMMAND, "score", path, "--recipe", "math", "-o", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     with Memory(process.pid, every_s=0.05) as watched:
         _, status, usage = os.wait4(process.pid, 0)
@@ -130,7 +130,7 @@ def memory(count: int) -> list[results.Figure]:
     seconds = perf_counter() - started
     rows = sum(1 for _ in out.open("rb"))
     if process.returncode != 0 or rows != count:
-        sys.exit(f"{COMMAND} ended with {process.returncode} and {rows} of {count} rows.")
+        sys.exit(f"rewarden score ended with {process.returncode} and {rows} of {count} rows.")
     clear(out)
     path.unlink()
     return [
@@ -144,6 +144,7 @@ def main() -> None:
     """Measure CPU, then memory."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=40_000)
+    parser.add_argument("--times", type=int, default=5, help="how often each is measured")
     parser.add_argument("--million", type=int, default=1_000_000)
     parser.add_argument("--engine", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -151,9 +152,10 @@ def main() -> None:
         engine_only(options.engine)
         return
     data.require()
-    figures = cpu(options.rows, "short", short_rows) + cpu(options.rows, "real", real_rows)
+    figures = cpu(options.rows, options.times, "short", short_rows)
+    figures += cpu(options.rows, options.times, "real", real_rows)
     figures += memory(options.million)
-    results.save("file_path", figures, rows=options.rows, million=options.million)
+    results.save("file_path", figures, rows=options.rows, times=options.times, million=options.million)
 
 
 if __name__ == "__main__":

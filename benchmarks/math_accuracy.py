@@ -56,7 +56,7 @@ def _difference(
     id: str, completion: Any, reference: Any, expected: Any, verdict: rewarden.Verdict, why: str = ""
 ) -> None:
     text = completion if isinstance(completion, str) and len(completion) <= 200 else f"...{str(completion)[-200:]}"
-    extracted = (verdict.evidence or {}).get("answer")
+    extracted = (verdict.evidence or {}).get("extracted")
     print(
         f"{id}: expected {expected}, got {verdict.outcome} ({verdict.reason or verdict.explanation})\n"
         f"    reference {reference!r}, extracted {extracted!r}, completion {text!r} {why}"
@@ -109,7 +109,7 @@ def rollouts(engine: rewarden.Engine, dataset: str, with_peers: bool) -> list[re
     agreed = [(verdict.reward == 1.0) is judged for verdict, judged in zip(verdicts, upstream, strict=True)]
     shown = set()
     for row, judged, verdict, fine in zip(rows, upstream, verdicts, agreed, strict=True):
-        what = (str((verdict.evidence or {}).get("answer")), row["answer"])
+        what = (str((verdict.evidence or {}).get("extracted")), row["answer"])
         if not fine and what not in shown:
             shown.add(what)
             label = f"{'right' if judged else 'wrong'} (upstream read {row['upstream_pred']!r})"

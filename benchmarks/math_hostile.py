@@ -1,13 +1,14 @@
 """What hostile answers do: to themselves, to the workers, and to their neighbours.
 
-    python -m rewarden.benchmarks.math_hostile [--clean 13068] [--only-alone]
+    python -m rewarden.benchmarks.math_hostile [--clean 87120] [--only-alone]
 
 Alone: each of the 44 rows of cases/math_hostile.jsonl is graded by itself on warm workers. It must get an outcome that
 the file allows within its deadline (2 s) + 0.3 s, no worker may pass 512 MB (resident, looked at every 10 ms), and at
 least 30 must be settled without the pool in under 1 ms (median of 5). Every row that fails is printed.
 
-Mixed: one hostile row after every 99 real rollouts. The verdicts of all the others must be the bytes of a clean run,
+Mixed: one hostile row after every 99 real rollouts. The verdicts of all the others must be the bytes of a clean run's,
 and the run may take 1.2 times the clean run plus the seconds that hostile rows held a worker, shared over the workers.
+That needs a clean run of seconds: in a short one, the last deadline of one worker outweighs all the rest.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def engine() -> rewarden.Engine:
     """With warm workers and no cache."""
     made = rewarden.Engine("math", workers=WORKERS, cache=None)
     made.warm()
-    made.score([rewarden.Rollout(completion=r"\boxed{\sin^2(3x)+5}", reference=r"6-\cos^2(3x)")])
+    made.score([rewarden.Rollout(completion=data.ALGEBRA.completion, reference=data.ALGEBRA.reference)] * 20)
     return made
 
 
@@ -117,7 +118,7 @@ def mixed(count: int) -> list[results.Figure]:
 def main() -> None:
     """Measure alone, then mixed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--clean", type=int, default=13_068, help="real rows of the mixed run (99 for a hostile one)")
+    parser.add_argument("--clean", type=int, default=87_120, help="real rows of the mixed run (99 for a hostile one)")
     parser.add_argument("--only-alone", action="store_true")
     options = parser.parse_args()
     data.require()
