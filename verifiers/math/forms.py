@@ -12,10 +12,14 @@ from fractions import Fraction
 from flint import fmpq
 
 from . import nodes, scalars
+from .atoms import Unreadable
 from .nodes import Node, add, div, mul, neg, replace
 from .units import measure
 
 FALSE = Node("false")
+_NOT_IN_SCALARS = nodes.STRUCTURES - {"matrix", "chain", "list"} | {"worked"}
+"""What has no place inside an expression (``C(5, 2)`` is a product with a pair); the bounds of a sum are statements."""
+
 _FUNCTION_LETTERS = frozenset("fghFGHPQWTSVRUvuwpq")
 
 
@@ -39,6 +43,8 @@ def shape(node: Node, chain: str = "stated") -> Node:
     if not node.args or op == "matrix":
         return node
     inside = {each.op for each in nodes.walk(node)}
+    if op not in nodes.STRUCTURES and inside & _NOT_IN_SCALARS:
+        raise Unreadable(op)
     if "pm" in inside:
         return _both_signs(node)
     return _matrix(node) if "matrix" in inside else node

@@ -43,8 +43,9 @@ _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufe00-\ufe0f]"
 )
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
+_PASSES = 8
 _ENDS = " \t\r\n.,;:!\\"
-_DOUBLED = re.compile(r"\\\\(?=[a-zA-Z]{2,}|[%${}!,; ])")
+_DOUBLED = re.compile(r"\\{2,}(?=[a-zA-Z]{2,}|[%${}!,; ])")
 _LATEX_LINE = re.compile(r"\\begin\s*\{")
 
 
@@ -114,6 +115,8 @@ def _unwrap(text: str) -> str:
                 text = text[match.end() : close]
             elif close < 0:  # cut off, or its brace is missing
                 text = text[match.end() :]
+        if len(text) > 4 and text.startswith("**") and text.endswith("**"):  # Markdown
+            text = text[2:-2]
         if text == before:
             return text
 
@@ -139,6 +142,14 @@ def normalise(text: str) -> str:
     """
     if not text.isascii():
         text = _unicode(text)
+    for _ in range(_PASSES):
+        before, text = text, _plain(text)
+        if text == before:
+            break
+    return text
+
+
+def _plain(text: str) -> str:
     text = _trim(_unwrap(text))
     if "$" in text:
         bare = text.replace("\\$", "")

@@ -19,6 +19,9 @@ MAX_DEPTH = 48
 MAX_TREE = 150
 """Operators that may stand above one another; the comparing layers recurse."""
 
+_LOOKAHEAD = 3
+"""Tokens past the end that a rule may look at."""
+
 _SEPARATORS = frozenset({",", ";", "and", "or"})
 
 
@@ -32,7 +35,7 @@ def parse(text: str, limit: int) -> Node:
         node = parser.list_of(())
     except RecursionError:
         raise TooDeep(text[:80]) from None
-    if parser.at != len(parser.tokens) - 1:
+    if parser.at != len(parser.tokens) - _LOOKAHEAD:
         raise Unreadable(text[:80])
     if len(parser.tokens) > MAX_TREE and nodes.depth(node) > MAX_TREE:
         raise TooDeep(text[:80])
@@ -58,7 +61,7 @@ def _flatten(tokens: list[Token]) -> list[Token]:
         for index in (start, end)
     }
     kept = [token for i, token in enumerate(tokens) if i not in dropped]
-    kept.append(Token("end", ""))
+    kept.extend([Token("end", "")] * _LOOKAHEAD)
     return kept
 
 
@@ -237,6 +240,9 @@ class _Parser(Atoms):
             if value in ("cup", "cap", "\\"):
                 self.at += 1
                 node = Node({"cup": "union", "cap": "inter", "\\": "minus"}[value], (node, self.sum()))
+            elif value in ("choose", "over"):
+                self.at += 1
+                node = Node("binom", (node, self.sum())) if value == "choose" else div(node, self.sum())
             elif value == ":" and not self.in_set:
                 parts = [node]
                 while self.take(":"):
@@ -289,7 +295,7 @@ class _Parser(Atoms):
                 elif value == "/":
                     self.at += 1
                     node = div(node, self.factor())
-                elif (value in OPENERS and value != "\\{") or (value == "|" and not self.bars):
+                elif (value in OPENERS and value != "\\{") or (value == "|" and not self.bars and not self.in_set):
                     if value == "(" and self.tokens[self.at + 1].value == "mod":
                         return node
                     node = mul(node, self.power())

@@ -73,6 +73,7 @@ def is_product(text: str) -> bool:
 
 def option_letter(text: str) -> str | None:
     """``D`` for ``(D) Alina``, ``C Cecile``, ``B. 42``: an option named with its text."""
+    text = bare(text)
     for line in reversed(text.splitlines() or [""]):
         match = _OPTION.match(line.strip())
         if match:

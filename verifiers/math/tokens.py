@@ -35,6 +35,7 @@ _EXPONENT = re.compile(r"[eE]([+-]?\d+)(?![\d.])(?![A-Za-z(])")
 _REPEAT = re.compile(r"\s*(?:\\(?:overline|bar|dot|overdot)\s*(?:\{(\d+)\}|(\d))|\((\d+)\))")
 _DOTS = re.compile(r"\s*(?:\.\.\.+|\\(?:ldots|dots|cdots)(?![A-Za-z]))")
 _BASE = re.compile(r"_\s*(?:\{\s*(?:\\text\s*\{)?\s*([A-Za-z0-9]+)\s*\}?\s*\}|(\d+))")
+_DIGITS_IN_BASE = re.compile(r"(\d[0-9A-Z]{0,60}[A-Z][0-9A-Z]{0,60})_\{?((?:1[1-9]|2\d|3[0-6]))\}?")
 _SUBSCRIPT = re.compile(r"\s*_\s*(?:(\{)|\\([A-Za-z]+)|(\d+|[A-Za-z]))")
 _ENVIRONMENT = re.compile(r"\s*\{([A-Za-z]+\*?)\}")
 _COLUMNS = re.compile(r"\s*\{[lcr|@{} ]*\}")
@@ -108,10 +109,16 @@ class Tokenizer:
     def number(self) -> bool:
         text = self.text
         if self.want:  # \frac13
+            if text[self.at] == ".":
+                return False
             self.want -= 1
             self.emit("num", num(int(text[self.at])))
             self.at += 1
             return True
+        match = _DIGITS_IN_BASE.match(text, self.at)
+        if match:  # 1A_{16}
+            self.at = match.end()
+            return self.emit("num", Node("based", (), (match.group(1), int(match.group(2)))))
         match = _NUMBER.match(text, self.at)
         assert match is not None
         whole, decimals = match.group(1), match.group(2)

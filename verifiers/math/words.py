@@ -50,6 +50,7 @@ TEXT = frozenset("text mbox hbox textbf textit textrm textsf texttt textnormal t
 """Transparent commands whose argument is read as words."""
 
 OPERATORS = {
+    "choose": "choose", "over": "over",
     "times": "*", "cdot": "*", "ast": "*", "div": "/", "pm": "pm", "mp": "mp", "le": "<=", "leq": "<=",
     "leqslant": "<=", "leqq": "<=", "ge": ">=", "geq": ">=", "geqslant": ">=", "geqq": ">=", "lt": "<", "gt": ">",
     "ne": "!=", "neq": "!=", "approx": "~", "sim": "~", "simeq": "~", "approxeq": "~", "equiv": "==", "cong": "~",
