@@ -54,6 +54,8 @@ class Handle:
         self.slot = slot
         self.pid = 0
         """0 until the zygote has told."""
+        self.born_with = 0
+        """Resident memory at birth, in bytes."""
         self.born = self.active = monotonic_ns()
         """When it was asked for; when it last showed progress."""
         self.assigned: deque[tuple[Batch, int]] = deque()
@@ -74,16 +76,22 @@ class Handle:
         """The ticket it was ended for."""
         self.killed = 0
         """When it was ended, ns; 0 while it lives."""
+        self.deaf_since = 0
+        """Since when its socket has ended, ns; 0 while it has not."""
         self.grown = False
         """It is to be replaced before it gets more work."""
         self._progress = (0, 0)
         self._buffer = FrameBuffer()
         self._outgoing = bytearray()
         self._page_fd = system.anonymous_file()
-        os.ftruncate(self._page_fd, PAGE_SIZE)
-        self.page = Page(self._page_fd)
+        try:
+            os.ftruncate(self._page_fd, PAGE_SIZE)
+            self.page = Page(self._page_fd)
+            self.sock, self._theirs = socket.socketpair()
+        except BaseException:
+            os.close(self._page_fd)
+            raise
         self.words = self.page.words
-        self.sock, self._theirs = socket.socketpair()
         self.sock.setblocking(False)
 
     @property
@@ -128,13 +136,14 @@ class Handle:
         known = work.digest in self.handlers
         if not self.assigned:
             self.active = monotonic_ns()
+        first = self.given + 1
         self.handlers.add(work.digest)
         self.assigned.extend((batch, index) for index in indices)
         self.given += len(indices)
         self.chunks.append(self.given)
         self.alone = alone
         payloads = [ledger.payloads[index] for index in indices]
-        self._outgoing += encode((work.digest, None if known else work.pickled, [] if known else work.path, payloads))
+        self._outgoing += encode((first, work.digest, None if known else work.pickled, [] if known else work.path, payloads))
         self.flush()
 
     @property
@@ -224,13 +233,12 @@ class Handle:
             text = os.pread(self._page_fd, _TRACE_MAX, PAGE_SIZE).decode("utf-8", "replace")
         except OSError:
             return ""
-        return "; ".join(line.strip() for line in text.splitlines() if line.startswith("  File"))[:500]
+        return "; ".join([line.strip() for line in text.splitlines() if line.startswith("  File")][:2])
 
     def close(self) -> None:
         """Give back what the parent holds for it."""
         self.sock.close()
         self._theirs.close()
-        self.words = self.page.words
         self.page.close()
         os.close(self._page_fd)
 

@@ -58,7 +58,8 @@ def inquire(worker: Handle, status: int | None, cpu_ns: int, wall_ns: int) -> Fi
     cause = worker.cause
     accused: list[int] = []
     if cause is None or cause is Cause.BROKEN:
-        found.outside = cause is None and (status is None or -status in OUTSIDE)
+        ours = cause is Cause.BROKEN and status == -signal.SIGKILL
+        found.outside = not ours and (status is None or -status in OUTSIDE)
         finished = min(int(worker.words[FINISHED]), worker.given)
         # Between items it may have been any that ran since the worker last answered.
         accused = [running] if running else list(range(worker.answered + 1, finished + 1))
@@ -131,7 +132,7 @@ def over_cpu(budget_s: float) -> str:
 
 
 def _how_it_died(worker: Handle, status: int | None) -> str:
-    if worker.cause is Cause.BROKEN:
+    if worker.cause is Cause.BROKEN and status == -signal.SIGKILL:
         return "its worker's socket was closed or written to by something else"
     if status in (EXIT_UNREACHABLE, EXIT_UNREADABLE):
         return "its worker's socket was closed or spoiled"

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from time import monotonic
+from time import monotonic, monotonic_ns
 from typing import Final
 
 from .protocol import RECORD, Record
@@ -52,6 +52,7 @@ class Launcher:
             raise OSError("sys.executable is empty: this Python is embedded and cannot start another")
         self.control, theirs = socket.socketpair()
         self.ready = False
+        self.ready_at = 0
         self.started = monotonic()
         self._received = bytearray()
         self._complaint: str | None = None
@@ -101,7 +102,8 @@ class Launcher:
             if kind == Record.UNUSABLE:
                 self._complaint = self._received[RECORD.size : text_end].decode("utf-8", "replace")
             del self._received[:text_end]
-            self.ready = self.ready or kind == Record.READY
+            if kind == Record.READY:
+                self.ready, self.ready_at = True, monotonic_ns()
             yield kind, worker, value
         if gone:
             raise EOFError

@@ -69,7 +69,7 @@ class Pool:
         workers: int | None = None,
         preload: Sequence[str] = (),
         memory_mb: int = 512,
-        max_tasks: int = 5000,
+        max_tasks: int = 10_000,
     ) -> None:
         workers = system.cpus() if workers is None else workers
         for name, value in (("workers", workers), ("memory_mb", memory_mb), ("max_tasks", max_tasks)):

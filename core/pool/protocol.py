@@ -69,10 +69,12 @@ class Kind(IntEnum):
 
 Result = tuple[int, bytes, str, int, int]
 """Kind, data, stage, CPU ns, wall ns."""
-Results = tuple[list[Result], bool]
-"""Results in the order of the items, and whether the worker ends itself now (threads or processes lingered)."""
-Work = tuple[bytes, bytes | None, list[str], list[bytes]]
-"""Digest of the handler, its pickle when the worker lacks it, the parent's sys.path with it, and pickled payloads."""
+Results = tuple[int, list[Result], bool]
+"""Ordinal of the first item, results in the order of the items, and whether the worker ends itself now (threads or
+processes lingered). Both sides check ordinals: a frame that went astray must not shift the answers after it."""
+Work = tuple[int, bytes, bytes | None, list[str], list[bytes]]
+"""Ordinal of the first item, digest of the handler, its pickle when the worker lacks it, the parent's sys.path with it,
+and pickled payloads."""
 
 
 class FrameError(Exception):

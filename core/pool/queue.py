@@ -82,7 +82,7 @@ class Queue:
                 return batch, index
         return None
 
-    def next_chunk(self, at_least_ns: float) -> tuple[Batch, list[int]] | None:
+    def next_chunk(self, at_least_ns: float, at_most: int) -> tuple[Batch, list[int]] | None:
         """The next items for one worker; `at_least_ns` asks for larger chunks while the dispatcher itself is slow."""
         while self.waiting:
             batch = self._batches.popleft()
@@ -91,7 +91,7 @@ class Queue:
             cost = self.cost_ns(batch)
             most = 1 if cost is None else int(max(CHUNK_NS, at_least_ns) / max(cost, 1.0))
             # Towards the end chunks shrink, so that no worker is left with a long one.
-            most = max(1, min(most, CHUNK_ITEMS, -(-len(todo) // (2 * self._workers))))
+            most = max(1, min(most, at_most, CHUNK_ITEMS, -(-len(todo) // (2 * self._workers))))
             indices: list[int] = []
             size = 0
             while todo and len(indices) < most and size < CHUNK_BYTES:

@@ -23,6 +23,7 @@ LINUX = sys.platform == "linux"
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_PF_EXITING = 4
 _PAGE = resource.getpagesize()
 
 
@@ -65,14 +66,23 @@ def cpu_ns(pid: int) -> int | None:
         return None
 
 
-def exited(pid: int) -> bool:
-    """Whether a process is dead, if only as a zombie; False where the kernel does not tell."""
+def exiting(pid: int) -> bool:
+    """Whether a process is dead or on its way out; False where the kernel does not tell."""
     try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+        state, *numbers = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        return state in (b"Z", b"X") or bool(int(numbers[5]) & _PF_EXITING)
     except FileNotFoundError:
         return LINUX
-    except (OSError, IndexError):
+    except (OSError, ValueError, IndexError):
         return False
+
+
+def native_threads() -> int:
+    """Threads of this process that the kernel knows, plus a constant; 0 where it does not tell."""
+    try:
+        return os.stat("/proc/self/task").st_nlink  # noqa: PTH116 - once for each item: the cheapest way
+    except OSError:
+        return 0
 
 
 def resident_bytes(pid: int) -> int | None:

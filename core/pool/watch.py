@@ -20,9 +20,8 @@ PAUSE_S: Final = 0.05
 _SHORTEST_S: Final = 0.002
 LOADING_NS: Final = 60_000_000_000
 """For loading a handler, on the clock: it may import whole libraries."""
-STALLED_NS: Final = 30_000_000_000
-"""A worker that has work and does nothing for so long was stopped, or something ate its work."""
-_LOOK_AT_MEMORY_NS: Final = 20_000_000
+STALLED_NS: Final = 3_000_000_000
+"""A worker that has work and does nothing for so long was stopped, or something ate its work. Nobody is blamed."""
 
 
 class Overdue(NamedTuple):
@@ -38,6 +37,8 @@ def look(handle: Handle, now: int, memory_bytes: int) -> tuple[Overdue | None, f
     """The limit that a worker is over, if any, and after how many seconds to look again."""
     handle.note_progress(now)
     ticket = handle.running
+    resident = system.resident_bytes(handle.pid) or 0
+    handle.grown = resident > handle.born_with + 0.75 * (memory_bytes - handle.born_with)
     if not ticket:
         loading = int(handle.words[LOADING])
         if loading:
@@ -49,11 +50,8 @@ def look(handle: Handle, now: int, memory_bytes: int) -> tuple[Overdue | None, f
     budget = batch.ledger.budget(index)
     cpu_ns, wall_ns = usage(handle, system.cpu_ns(handle.pid), now)
     cause: Cause | None = None
-    if wall_ns > _LOOK_AT_MEMORY_NS:
-        resident = system.resident_bytes(handle.pid)
-        handle.grown = resident is not None and resident > 0.75 * memory_bytes
-        if resident is not None and resident > memory_bytes:
-            cause = Cause.MEMORY
+    if resident > memory_bytes:
+        cause = Cause.MEMORY
     if cpu_ns > budget.cpu_s * 1e9:
         cause = Cause.CPU
     elif wall_ns > budget.wall_s * 1e9:

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from . import protocol
+from . import protocol, system
 from .protocol import CPU, FINISHED, LOADING, PAGE_SIZE, REVOKED, STAGE_LENGTH, STARTED, TICKET, Kind, Page, Result
 
 Handler = Callable[[object], object]
@@ -99,7 +99,9 @@ class Worker:
                 os._exit(EXIT_UNREADABLE)
             if work is None:
                 return
-            digest, pickled, path, payloads = work
+            first, digest, pickled, path, payloads = work
+            if first != self._ticket + 1:
+                os._exit(EXIT_UNREADABLE)  # what we ran has read a frame that was for us
             if digest not in self._handlers:
                 try:
                     self._load(digest, pickled, path)
@@ -126,7 +128,7 @@ class Worker:
 
     def _run(self, handler: Handler, payloads: list[bytes]) -> None:
         words = self._words
-        threads = _thread._count()  # noqa: SLF001 - the only cheap count that raw threads cannot evade
+        threads = _Threads()
         results: list[Result] = []
         size = 0
         flushed = time.monotonic_ns()
@@ -137,7 +139,7 @@ class Worker:
                 continue
             result, now = self._item(handler, payload)
             results.append(result)
-            retire = result[0] == Kind.MEMORY or _thread._count() > threads or _has_children()  # noqa: SLF001
+            retire = result[0] == Kind.MEMORY or threads.linger() or _has_children()
             size += len(result[1])
             if retire or now - flushed > FLUSH_NS or size > FLUSH_BYTES:
                 self._send(results, retire=retire)
@@ -175,7 +177,7 @@ class Worker:
 
     def _send(self, results: list[Result], *, retire: bool) -> None:
         try:
-            self._sock.sendall(protocol.encode((results, retire)))
+            self._sock.sendall(protocol.encode((self._ticket - len(results) + 1, results, retire)))
         except (OSError, ValueError):
             os._exit(EXIT_UNREACHABLE)
         if retire:
@@ -189,6 +191,31 @@ def _call(handler: Handler, payload: bytes) -> bytes:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, TypeError, AttributeError, ValueError) as error:
         raise TypeError(f"the result does not pickle: {describe(error)}") from None
+
+
+class _Threads:
+    """Notices Python threads that outlive the item that started them."""
+
+    def __init__(self) -> None:
+        self._native = system.native_threads()
+        self._python = _thread._count()  # noqa: SLF001 - threading's own count misses raw threads
+
+    def linger(self) -> bool:
+        """Whether there are more threads than there were.
+
+        The kernel counts a thread at once, Python when it first runs: it gets a millisecond to do so, or to be gone.
+        Threads that Python never counts belong to a C library, which keeps them for later: they are accepted.
+        """
+        if system.native_threads() <= self._native:
+            return _thread._count() > self._python  # noqa: SLF001
+        for _ in range(4):
+            time.sleep(0.00025)
+            if _thread._count() > self._python:  # noqa: SLF001
+                return True
+            if system.native_threads() <= self._native:
+                return False
+        self._native = system.native_threads()
+        return False
 
 
 def _has_children() -> bool:
