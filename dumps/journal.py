@@ -84,6 +84,8 @@ class Journal:
         try:
             while rest:
                 rest = rest[os.write(self._fd, rest) :]
+        except BrokenPipeError:
+            raise  # who reads the stream has had enough, which need not be an error
         except OSError as error:
             raise _cannot(self._path, error) from None
         self._broken = False

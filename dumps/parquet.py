@@ -18,6 +18,7 @@ import orjson
 
 from ..core.errors import DumpError, RolloutError
 from .row import VERDICT_COLUMNS, Columns, Rejected, Row, dumps, loads
+from .shape import LEAVES, Shape
 from .source import file_identity
 
 READ = 1024
@@ -25,9 +26,6 @@ READ = 1024
 
 ROW_GROUP = 8192
 """Rows in one row group of what is written, so that it does not depend on how the input was cut."""
-
-LEAVES = 512
-"""A column of objects with more different keys than this becomes JSON text: they are data, not a schema."""
 
 
 def _arrow() -> tuple[Any, Any]:
@@ -222,7 +220,7 @@ def convert(lines: Callable[[], Iterable[bytes]], target: Path) -> None:
     kinds = _kinds(pa, lines())
     verdict_schema = _verdict_schema(pa)
     while True:
-        # A type of the first pass may still be too small (a large integer among fractions): then it is text.
+        # A large integer among fractions is only found to be none as it is written: then the column is text.
         named = [(name, pa.string() if kind is None else kind) for name, kind in kinds.items()]
         schema = pa.schema([*named, *verdict_schema])
         try:
@@ -241,36 +239,14 @@ def _chunks(lines: Iterable[bytes]) -> Iterator[list[dict[str, Any]]]:
 
 def _kinds(pa: Any, lines: Iterable[bytes]) -> dict[str, Any]:
     """The Arrow type of each column, in the order in which they first occur; None for JSON text."""
-    kinds: dict[str, Any] = {}
+    shapes: dict[str, Shape | None] = {}
     for rows in _chunks(lines):
-        names = dict.fromkeys(name for row in rows for name in row if name not in VERDICT_COLUMNS)
-        for name in names:
-            if name in kinds and kinds[name] is None:
-                continue
-            try:
-                kind = pa.array([row.get(name) for row in rows]).type
-                if name in kinds:
-                    both = [pa.schema([(name, kinds[name])]), pa.schema([(name, kind)])]
-                    kind = pa.unify_schemas(both, promote_options="permissive").field(0).type
-            except (pa.ArrowException, OverflowError):
-                kind = None
-            kinds[name] = kind if kind is not None and _fits(pa, kind) else None
-    return kinds
-
-
-def _fits(pa: Any, kind: Any) -> bool:
-    """Whether Parquet can hold this type, and it is a schema rather than data."""
-    leaves, below = 0, [kind]
-    while below:
-        kind = below.pop()
-        inner = [kind.field(i) for i in range(kind.num_fields)]
-        if pa.types.is_struct(kind) and not inner:
-            return False
-        leaves += not inner
-        if leaves > LEAVES:
-            return False
-        below += [field.type for field in inner]
-    return True
+        for name in dict.fromkeys(name for row in rows for name in row if name not in VERDICT_COLUMNS):
+            shape = shapes.setdefault(name, Shape())
+            if shape is not None and not shape.add_all(row.get(name) for row in rows):
+                shapes[name] = None
+    fit = {name: shape for name, shape in shapes.items() if shape is not None and shape.leaves() <= LEAVES}
+    return {name: fit[name].to_arrow(pa) if name in fit else None for name in shapes}
 
 
 def _table(pa: Any, rows: list[dict[str, Any]], kinds: dict[str, Any], schema: Any, verdict_schema: Any) -> Any:

@@ -33,16 +33,25 @@ class Progress:
     seconds: float = 0.0
     """Since scoring began, without the check of rows done before."""
     _since: float = field(default_factory=monotonic)
+    _begun_at: float = 0.0
 
     @property
     def rows_per_s(self) -> float:
         """Rows scored by this run, in a second."""
         return (self.summary.rows - self.summary.resumed) / self.seconds if self.seconds else 0.0
 
+    @property
+    def seconds_left(self) -> float | None:
+        """What the rest of the input will take at the pace of this run so far; None while that cannot be known."""
+        if self.stage is not Stage.SCORING or self.fraction is None or self.fraction <= self._begun_at:
+            return None
+        return self.seconds * (1 - self.fraction) / (self.fraction - self._begun_at)
+
     def enter(self, stage: Stage) -> None:
         """Go on to another stage."""
         if self.stage is Stage.RESUMING:
             self._since = monotonic()
+            self._begun_at = self.fraction or 0.0
         self.stage = stage
 
     def update(self, fraction: float | None) -> None:

@@ -137,7 +137,8 @@ class Pass:
             why = f"the verdict is no JSON, so nobody could read it: {error}"
             verdict = ungraded(Reason.SCORER_ERROR, why).stamped(verdict.id, verdict.scorer)
             whole = verdict.to_json()
-        reward, outcome, reason = verdict.reward, verdict.outcome.value, verdict.reason
+        reward, outcome = verdict.reward, verdict.outcome.value
+        reason = None if verdict.reason is None else verdict.reason.value
         self._part.append(
             b'%b,"reward":%b,"outcome":"%b","reason":%b,"verdict":%b}\n'
             % (head, orjson.dumps(reward), outcome.encode(), orjson.dumps(reason), whole)

@@ -139,14 +139,17 @@ class JsonLines:
             return
         with Path(self._name).open("rb", buffering=0) as file:
             self._file, self._size = file, os.fstat(file.fileno()).st_size
-            match self._packed:
-                case Compression.GZIP:
-                    yield from _whole_blocks(gzip.GzipFile(fileobj=file).read1)
-                case Compression.ZSTD:
-                    yield from _unzstd(file)
-                case Compression.NONE:
-                    yield from _whole_blocks(file.read)
-            self._at, self._file = self._size, None
+            try:
+                match self._packed:
+                    case Compression.GZIP:
+                        yield from _whole_blocks(gzip.GzipFile(fileobj=file).read1)
+                    case Compression.ZSTD:
+                        yield from _unzstd(file)
+                    case Compression.NONE:
+                        yield from _whole_blocks(file.read)
+            finally:
+                self.fraction()
+                self._file = None
 
     def fraction(self) -> float | None:
         if self._file is not None and self._size:

@@ -17,6 +17,8 @@ SLOWEST = 5
 _STEPS = 64
 """Buckets to a doubling of the time, so that a percentile is within 1 % of the true one."""
 
+_ZERO = -(10**9)
+
 
 class Times:
     """Percentiles of times, as a histogram on a logarithmic scale. Equal inputs give equal results in any order."""
@@ -27,7 +29,8 @@ class Times:
     def add(self, seconds: float) -> None:
         """Count one time, in seconds."""
         mantissa, exponent = math.frexp(seconds)
-        self._buckets[2 * _STEPS * exponent + int(2 * _STEPS * mantissa)] += 1
+        # The mantissa is 0 for no time at all, which is less than any, and otherwise from 0.5 to 1.
+        self._buckets[2 * _STEPS * exponent + int(2 * _STEPS * mantissa) if mantissa else _ZERO] += 1
 
     def percentile(self, share: float) -> float | None:
         """The time in seconds that this share (0 to 1) of all stays below; None without any."""
@@ -36,7 +39,7 @@ class Times:
             rest -= self._buckets[bucket]
             if rest <= 0:
                 exponent, step = divmod(bucket, 2 * _STEPS)
-                return math.ldexp((step + 0.5) / (2 * _STEPS), exponent) if step else 0.0
+                return 0.0 if bucket == _ZERO else math.ldexp((step + 0.5) / (2 * _STEPS), exponent)
         return None
 
 
