@@ -23,8 +23,8 @@ from .compare import Match, any_of, compare, quick
 from .options import MathOptions
 
 _BUDGET = Budget(cpu_s=1.0, wall_s=20.0)
-"""Real answers that need algebra take 10 to 100 ms; what takes a second would take a minute. Algebra never sleeps, so the
-clock only has to catch a machine that gives no CPU."""
+"""Real answers that need algebra take 10 to 100 ms; what takes a second would take a minute. Algebra never sleeps, so
+the clock only has to catch a machine that gives no CPU."""
 
 _WRONG = {
     "too_large": Reason.TOO_LARGE,
