@@ -50,7 +50,7 @@ def test_unit(text: str, value: int, unit: str) -> None:
     quantity = read_quantity(text)
     assert quantity is not None
     assert quantity.unit is not None
-    assert (quantity.value, quantity.text) == (value, unit)
+    assert (quantity.value, quantity.text) == (Fraction(value), unit)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from time import perf_counter
+from typing import Any
 
 import pint
 import pytest
@@ -106,7 +107,7 @@ def test_constants_are_no_units(text: str) -> None:
 
 def test_every_name_is_pints() -> None:
     """Each unit that counts is defined by pint under this very name."""
-    registry = pint.UnitRegistry()
+    registry: Any = pint.UnitRegistry()
     for name in units._NAMES - {"standard_atmosphere"}:
         assert registry.parse_unit_name(name)[0][1] == name
     assert set(units._RATIOS) <= {((name, 1),) for name in units._NAMES}

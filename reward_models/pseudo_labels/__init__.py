@@ -1,0 +1,1 @@
+"""Labels made from the rollouts themselves, where there is no reference."""

@@ -1,0 +1,149 @@
+r"""Majority vote: the answer that most members of a group give is the label, and agreeing with it is right.
+
+Test-time reinforcement learning (TTRL; Zuo et al. 2025, arXiv 2504.16084): for N answers to one prompt,
+
+    label = argmax_a #{i : a_i = a}        reward_i = 1 if a_i = label else 0
+
+Where the paper is silent this file decides, so that no reward is made up: a tie has no label (taking the first of the
+tied answers would let the order of rollouts decide), and neither has a group whose largest class is too small. Answers
+vote as classes of equal value, not as strings. Not covered: weights of votes, and labels over several models.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from ...core.errors import RecipeError
+from ...core.extraction import Extraction, Policy, extract
+from ...core.reasons import Reason
+from ...core.scorer import Prior, Scorer, Unit
+from ...core.verdict import Verdict, correct, incorrect, no_answer, ungraded
+from ...verifiers.answer import refusal, shown, shown_extraction, with_evidence
+from ...verifiers.text import check_choice, find_text
+from ...verifiers.words import words
+
+Equivalence = Literal["math", "text"]
+
+_MAX_SHOWN = 10
+
+
+class MajorityScorer(Scorer):
+    """Reward 1 for the members that give the group's most frequent answer, 0 for the others.
+
+    Members without an answer, with a cut one, or with several at once do not vote; they count in `share`, which is the
+    support of the label over all members, as in the paper. The whole group is `ungraded: no_consensus` when two answers
+    are equally frequent, fewer than `min_support` members agree, or their share is below `min_share`. `equivalence`:
+    `math` merges answers of equal value (needs the extra `math`), `text` those of equal words.
+    """
+
+    name = "majority"
+    unit = Unit.GROUP
+    reads = ("completion",)
+
+    def __init__(
+        self,
+        *,
+        equivalence: Equivalence = "math",
+        min_support: int = 2,
+        min_share: float = 0.0,
+        policy: Policy = "lenient",
+    ) -> None:
+        check_choice("equivalence", equivalence, get_args(Equivalence))
+        check_choice("policy", policy, get_args(Policy))
+        if isinstance(min_support, bool) or not isinstance(min_support, int) or min_support < 2:
+            raise ValueError(
+                f"min_support must be an integer of at least 2, not {min_support!r}: one vote is no majority"
+            )
+        if not 0 <= min_share <= 1:
+            raise ValueError(f"min_share must lie in [0, 1], not {min_share!r}")
+        self.equivalence: Equivalence = equivalence
+        self.min_support = min_support
+        self.min_share = float(min_share)
+        self.policy: Policy = policy
+        self._key = _keys(equivalence)
+
+    def config(self) -> Mapping[str, Any]:
+        """The options."""
+        return {
+            "equivalence": self.equivalence,
+            "min_support": self.min_support,
+            "min_share": self.min_share,
+            "policy": self.policy,
+        }
+
+    def score(self, rollouts: Sequence[Any], prior: Sequence[Prior]) -> Sequence[Verdict]:
+        """The verdicts of one group."""
+        find = extract if self.equivalence == "math" else find_text
+        found = [find(rollout.completion, self.policy) for rollout in rollouts]
+        keyed: dict[str, str] = {}
+        for answer in {text for each in found for text in (*each.candidates, each.answer) if text is not None}:
+            keyed[answer] = self._key(answer)
+        keys = [_vote(each, keyed) for each in found]
+        votes = Counter(key for key in keys if key)
+        ranked = sorted(votes.values(), reverse=True)
+        support = ranked[0] if ranked else 0
+        table = _table(keys, found, votes)
+        vote: dict[str, Any] = {"support": support, "share": support / max(1, len(rollouts)), "votes": table}
+        why = self._no_consensus(ranked, len(rollouts))
+        if why is not None:
+            return [ungraded(Reason.NO_CONSENSUS, why, evidence=shown_extraction(each) | vote) for each in found]
+        label = next(key for key, count in votes.items() if count == support)
+        vote["label"] = table[0]["answer"]
+        return [self._verdict(each, key, label, vote) for each, key in zip(found, keys, strict=True)]
+
+    def _no_consensus(self, ranked: Sequence[int], members: int) -> str | None:
+        """Why the votes (largest first) give no label, or None when they do."""
+        support = ranked[0] if ranked else 0
+        if support < self.min_support:
+            return f"the most frequent answer of {members} rollouts has {support} votes; {self.min_support} are needed"
+        if len(ranked) > 1 and ranked[1] == support:
+            return f"{ranked.count(support)} answers have {support} votes each"
+        if support / members < self.min_share:
+            return f"the most frequent answer has {support} of {members} votes; a share of {self.min_share:g} is needed"
+        return None
+
+    def _verdict(self, found: Extraction, key: str, label: str, vote: dict[str, Any]) -> Verdict:
+        if not key and found.answer is None:
+            return with_evidence(refusal(found), vote)
+        if not key:
+            return no_answer(
+                Reason.EMPTY, "the answer is nothing but punctuation", evidence=shown_extraction(found) | vote
+            )
+        evidence = shown_extraction(found) | vote
+        return correct(evidence=evidence) if key == label else incorrect(evidence=evidence)
+
+
+def _keys(equivalence: Equivalence) -> Callable[[str], str]:
+    """A function that gives equal answers equal keys, and an answer that says nothing the empty one."""
+    if equivalence == "text":
+        return lambda answer: " ".join(words(answer, "leading"))
+    try:
+        from ...verifiers.math import canonical
+    except ImportError:
+        raise RecipeError(
+            "the scorer 'majority' needs the extra 'math' to merge equal answers: pip install 'rewarden[math]', or set"
+            " equivalence = 'text'"
+        ) from None
+    return canonical
+
+
+def _vote(found: Extraction, keyed: Mapping[str, str]) -> str:
+    """The class that a member votes for, or nothing. One value in two forms is one vote; two values are none."""
+    if found.answer is not None:
+        return keyed[found.answer]
+    classes = {keyed[candidate] for candidate in found.candidates}
+    return classes.pop() if len(classes) == 1 else ""
+
+
+def _table(keys: Sequence[str], found: Sequence[Extraction], votes: Mapping[str, int]) -> list[dict[str, Any]]:
+    """The most frequent answers with their votes, each class shown by its most frequent and shortest form."""
+    forms: dict[str, Counter[str]] = {key: Counter() for key in votes}
+    for key, each in zip(keys, found, strict=True):
+        if key:
+            forms[key][each.answer or each.candidates[0]] += 1
+    named = [
+        (-votes[key], shown(min(some, key=lambda form: (-some[form], len(form), form)))) for key, some in forms.items()
+    ]
+    return [{"answer": answer, "votes": -count} for count, answer in sorted(named)[:_MAX_SHOWN]]
