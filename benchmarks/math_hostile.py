@@ -6,15 +6,17 @@ Alone: each of the 44 rows of cases/math_hostile.jsonl is graded by itself on wa
 the file allows within its deadline (2 s) + 0.3 s, no worker may pass 512 MB (resident, looked at every 10 ms), and at
 least 30 must be settled without the pool in under 1 ms (median of 5). Every row that fails is printed.
 
-Mixed: one hostile row after every 99 real rollouts. The verdicts of all the others must be the bytes of a clean run's,
-and the run may take 1.2 times the clean run plus the seconds that hostile rows held a worker, shared over the workers.
-That needs a clean run of seconds: in a short one, the last deadline of one worker outweighs all the rest.
+Mixed: one hostile row after every 99 real rollouts, all 44 of them by turns but in random order. The verdicts of all
+the others must be the bytes of a clean run's, and the run may take 1.2 times the clean run plus the seconds that
+hostile rows held a worker, shared over the workers. That needs a clean run of seconds: in a short one, the last deadline
+of one worker outweighs all the rest.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 from time import perf_counter
 
 import rewarden
@@ -79,15 +81,18 @@ def mixed(count: int) -> list[results.Figure]:
         rewarden.Rollout(id=str(i), completion=pair.completion, reference=pair.reference)
         for i, pair in enumerate(data.stream(count))
     ]
-    bad = data.hostile()
+    hostile = data.hostile()
+    bad = []
+    for i in range(count // 99):
+        again, which = divmod(i, len(hostile))
+        bad.append((f"Attempt {again}. {hostile[which]['completion']}", hostile[which]["reference"]))
+    random.Random(0).shuffle(bad)
     rows = []
-    for i, rollout in enumerate(clean):
+    for i, rollout in enumerate(clean, 1):
         rows.append(rollout)
-        if i % 99 == 98:
-            number = i // 99
-            row = bad[number % len(bad)]
-            text = f"Attempt {number // len(bad)}. {row['completion']}"
-            rows.append(rewarden.Rollout(id="hostile", completion=text, reference=row["reference"]))
+        if i % 99 == 0:
+            completion, reference = bad.pop()
+            rows.append(rewarden.Rollout(id="hostile", completion=completion, reference=reference))
     with engine() as grader:
         grader.score(clean[:500])
         clean_runs = []
