@@ -8,8 +8,8 @@ least 30 must be settled without the pool in under 1 ms (median of 5). Every row
 
 Mixed: one hostile row after every 99 real rollouts, all 44 of them by turns but in random order. The verdicts of all
 the others must be the bytes of a clean run's, and the run may take 1.2 times the clean run plus the seconds that
-hostile rows held a worker, shared over the workers. That needs a clean run of seconds: in a short one, the last deadline
-of one worker outweighs all the rest.
+hostile rows held a worker, shared over the workers. That needs a clean run of seconds: in a short one, the last
+deadline of one worker outweighs all the rest.
 """
 
 from __future__ import annotations
