@@ -35,7 +35,7 @@ class Unreadable(Exception):  # noqa: N818 - not an error of the caller: it neve
 
 
 class TooDeep(Unreadable):
-    """Nested deeper than the grammar allows."""
+    """Longer, or nested deeper, than the limits allow."""
 
 
 class Atoms:

@@ -88,7 +88,7 @@ def quick(reference: str, answer: str, options: MathOptions = DEFAULT) -> Match 
 def _literals(expected: int | fmpq, given: int | fmpq, reference: str, answer: str, options: MathOptions) -> Match:
     if expected == given:
         return Match(True, "rational", None, "", reference, answer)
-    if (options.relative_tolerance > 0 or len(answer) > 12) or (
+    if (options.relative_tolerance > 0 or len(answer) > (options.float_digits or _LITERAL_LENGTH)) or (
         options.decimal_comma and ("," in reference or "," in answer)
     ):
         match = _readings(read(reference, options), read(answer, options), options)
@@ -162,8 +162,11 @@ def _algebra_may_help(expected: Node, given: Node) -> bool:
 
 
 def _decimal_comma(reading: Reading, node: Node) -> Node:
-    if node.op == "list" and _DECIMAL_COMMA.fullmatch(reading.text) and len(reading.text) < 60:
-        whole, _, decimals = reading.text.partition(",")
+    if node.op != "list" or len(reading.text) > 60:
+        return node
+    text = texts.bare(reading.text)
+    if _DECIMAL_COMMA.fullmatch(text):
+        whole, _, decimals = text.partition(",")
         sign = -1 if whole.startswith("-") else 1
         size = fmpq(fmpz(whole.lstrip("-") + decimals), fmpz(10) ** len(decimals))
         return nodes.num(sign * size)

@@ -11,11 +11,14 @@ from collections.abc import Callable
 
 from flint import fmpq, fmpz
 
-from .nodes import Node, num, replace
+from .nodes import Node, contains, num, replace, walk
 
 MAX_BITS = 100_000
 MAX_FACTORIAL = 8_000
 MAX_TERMS = 500
+MAX_WORK = 5_000
+"""Nodes that a finite sum or product may evaluate in all."""
+
 
 
 class NotExact(Exception):  # noqa: N818 - control flow inside the package
@@ -232,7 +235,8 @@ def _big(node: Node) -> fmpq:
     if node.value not in ("sum", "prod") or lower.op != "chain" or lower.value != ("=",) or lower.args[0].op != "sym":
         raise NotExact
     first, last = integer(lower.args[1]), integer(upper)
-    if not 0 <= last - first < MAX_TERMS:
+    size = sum(1 for _ in walk(body))
+    if not 0 <= last - first < MAX_TERMS or size * (last - first) > MAX_WORK or contains(body, "big"):
         raise NotExact
     name, total = lower.args[0].value, fmpq(0 if node.value == "sum" else 1)
     for k in range(int(first), int(last) + 1):

@@ -43,6 +43,7 @@ _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufe00-\ufe0f]"
 )
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
+_OPEN_BOXES = re.compile(r"(?:\s*\\(?:boxed|fbox|framebox)\s*\{)+")
 _PASSES = 8
 _ENDS = " \t\r\n.,;:!\\"
 _DOUBLED = re.compile(r"\\{2,}(?=[a-zA-Z]{2,}|[%${}!,; ])")
@@ -100,7 +101,7 @@ def closing_brace(text: str, start: int) -> int:
 
 def _unwrap(text: str) -> str:
     """Drop delimiters that hold the whole answer, as often as they nest."""
-    while True:
+    for _ in range(_PASSES):
         before = text
         text = text.strip(" \t\r\n")
         for left, right in (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")):
@@ -114,11 +115,12 @@ def _unwrap(text: str) -> str:
             if close == len(text) - 1:
                 text = text[match.end() : close]
             elif close < 0:  # cut off, or its brace is missing
-                text = text[match.end() :]
+                text = _OPEN_BOXES.sub("", text, count=1)
         if len(text) > 4 and text.startswith("**") and text.endswith("**"):  # Markdown
             text = text[2:-2]
         if text == before:
-            return text
+            break
+    return text
 
 
 def _trim(text: str) -> str:

@@ -60,11 +60,11 @@ class MathOptions:
     constant_of_integration: bool = True
     """A free added constant named ``c`` or ``C`` may carry either name: ``x^2 + C`` = ``x^2 + c``."""
 
-    max_length: int = 20_000
+    max_length: int = 40_000
     """Characters of an answer that are read; a longer one is ``too_complex`` unless it is the reference's own text or
     a plain number. Reading is linear, so this bounds the in-process cost to milliseconds."""
 
-    max_nodes: int = 4_000
+    max_nodes: int = 12_000
     """Tokens of an answer, and terms of its expression. Beyond it the answer is ``too_complex``."""
 
     max_bits: int = 1 << 15

@@ -12,7 +12,7 @@ from __future__ import annotations
 from . import nodes
 from .atoms import OPENERS, RELATIONS, Atoms, TooDeep, Unreadable
 from .nodes import Node, add, div, mul, neg, num
-from .tokens import Token, tokenize
+from .tokens import Token, TooManyTokens, tokenize
 from .units import CURRENCY, MAGNITUDES, ORDINALS
 
 MAX_DEPTH = 48
@@ -22,12 +22,16 @@ MAX_TREE = 150
 _LOOKAHEAD = 3
 """Tokens past the end that a rule may look at."""
 
+_UNIT_WORDS = 8
 _SEPARATORS = frozenset({",", ";", "and", "or"})
 
 
 def parse(text: str, limit: int) -> Node:
-    """The tree of a normalised answer; raises :class:`Unreadable`. Linear in the length."""
-    tokens = tokenize(text, limit)
+    """The tree of a normalised answer; raises :class:`Unreadable`, or :class:`TooDeep` beyond a limit. Linear."""
+    try:
+        tokens = tokenize(text, limit)
+    except TooManyTokens:
+        raise TooDeep(text[:80]) from None
     if not tokens:
         raise Unreadable(text[:80])
     parser = _Parser(_flatten(tokens))
@@ -211,6 +215,8 @@ class _Parser(Atoms):
                 self.at += 1
                 words.append(token.value)
             else:
+                if len(words) > _UNIT_WORDS:
+                    raise Unreadable("unit")
                 return " ".join(word for word in words if word)
 
     def _compound(self, node: Node) -> Node:

@@ -71,7 +71,8 @@ def _read(text: str, options: MathOptions) -> Reading:
     except TooDeep:
         return Reading(text, None, is_words, "too_complex")
     except (Unreadable, RecursionError):
-        return Reading(text, None, is_words, "unreadable")
+        blank = not any(char.isalnum() or char == "\\" for char in texts.bare(text))  # \text{}
+        return Reading(text, None, is_words, "empty" if blank else "unreadable")
     if node.op == "list" and len(node.args) * 2 > options.max_nodes:
         return Reading(text, None, reason="too_complex")
     return Reading(text, node, is_words)

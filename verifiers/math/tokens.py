@@ -59,6 +59,10 @@ _PREFIXES = tuple(sorted("sin cos tan cot sec csc log ln sqrt exp arcsin arccos 
 MATRICES = frozenset("matrix pmatrix bmatrix Bmatrix vmatrix Vmatrix smallmatrix array cases aligned align".split())
 
 
+class TooManyTokens(Exception):  # noqa: N818 - control flow inside the package
+    """More tokens than the limit."""
+
+
 class Tokenizer:
     """Reads one string; :meth:`run` gives the tokens or None."""
 
@@ -74,7 +78,7 @@ class Tokenizer:
         self.words_until: list[int] = []  # ends of \text{...} arguments
 
     def run(self) -> list[Token] | None:
-        """The tokens, or None where something is not part of the language or the limit is passed."""
+        """The tokens, or None where something is not part of the language."""
         text, end = self.text, len(self.text)
         while self.at < end:
             if self.words_until and self.at >= self.words_until[-1]:  # the brace that closes \\text{
@@ -85,7 +89,7 @@ class Tokenizer:
                 self.at, self.spaced = match.end(), True
                 continue
             if len(self.out) > self.limit:
-                return None
+                raise TooManyTokens
             char = text[self.at]
             if char.isdigit() or (char == "." and text[self.at + 1 : self.at + 2].isdigit()):
                 ok = self.number()
@@ -268,6 +272,10 @@ class Tokenizer:
             return self.emit("unit" if lower == "per" else "word", lower)
         if run in words.GREEK:
             return self._symbol(run)
+        for joint in ("or", "and"):
+            if operand and run.startswith(joint) and len(run) == len(joint) + 1:  # 1orW(x)
+                self.at -= 1
+                return self.emit("op", joint)
         if in_text or (lower in words.SMALL_WORDS and not run.isupper()):
             return self.emit("word", run)
         for name in _PREFIXES:
@@ -482,5 +490,5 @@ class Tokenizer:
 
 
 def tokenize(text: str, limit: int) -> list[Token] | None:
-    """Tokens of a normalised answer; None when it cannot be read or has more than ``limit`` tokens."""
+    """Tokens of a normalised answer; None when it cannot be read. Raises :class:`TooManyTokens` beyond ``limit``."""
     return Tokenizer(text, limit).run()
