@@ -139,12 +139,12 @@ class Pass:
             whole = verdict.to_json()
         reward, outcome = verdict.reward, verdict.outcome.value
         reason = None if verdict.reason is None else verdict.reason.value
+        self._summary.add(reward, outcome, reason, group)
+        self._summary.add_trace(number, trace)
         self._part.append(
             b'%b,"reward":%b,"outcome":"%b","reason":%b,"verdict":%b}\n'
             % (head, orjson.dumps(reward), outcome.encode(), orjson.dumps(reason), whole)
         )
-        self._summary.add(reward, outcome, reason, group)
-        self._summary.add_trace(number, trace)
         if self._log is not None:
             self._log.append(_log_line(number, trace))
 

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -205,7 +204,7 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, score: Scoring, suffix: str,
     assert len(logged) > 4000
 
 
-@pytest.mark.parametrize("keep", [0, 1, 57, 10_000, 10_001, 99_999])
+@pytest.mark.parametrize("keep", [0, 1, 10_001, 99_999])
 @pytest.mark.parametrize("junk", [b"", b"\0" * 700, b'{"id": "torn'])
 def test_a_torn_line_is_scored_again(tmp_path: Path, score: Scoring, keep: int, junk: bytes) -> None:
     """Wherever a crash has cut the part, and whatever it has left behind the cut, only whole rows count as done."""
@@ -364,14 +363,12 @@ def test_a_limit_on_file_size(tmp_path: Path, score: Scoring, suffix: str) -> No
     """A real limit of the system gives a clear error, and a run without it goes on."""
     source, out = write(tmp_path / "in.jsonl", rollouts(6000)), tmp_path / f"out.{suffix}"
     score(source, tmp_path / f"whole.{suffix}")
-    size = (tmp_path / "out.jsonl.part").stat().st_size if (tmp_path / "out.jsonl.part").exists() else 1_000_000
     code = (
-        f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, resource.RLIM_INFINITY))\n"
+        f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000000, resource.RLIM_INFINITY))\n"
         "from rewarden.core.engine import Engine; from rewarden.dumps import FileScoring\n"
         f"with Engine('{GRADERS}:Quick', cache=None) as engine: FileScoring(engine, '{source}', '{out}').run()\n"
     )
     ran = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
     assert "DumpError: cannot write" in ran.stderr
     assert "File too large" in ran.stderr
     assert not out.exists()
