@@ -30,6 +30,11 @@ _LETTER = re.compile(
 """A letter in a reference: alone, or set off from the option's text. `Vitamin C` and `A cat` are none."""
 
 
+_WORD = re.compile(r"\w+")
+_LISTED = re.compile(r"(?<!\w)([A-Za-z])[).:](?=\s*\w)")
+_MAX_LISTED = 200
+
+
 class Key(NamedTuple):
     """What a completion is compared with."""
 
@@ -124,6 +129,8 @@ class ChoiceScorer(AnswerScorer):
                 return marked, None
             else:
                 chosen = self._letters_of(marked.answer, key)
+                if len(chosen) == 1:
+                    chosen = self._alone(_whole_line(completion, marked)) or chosen
                 if chosen or self.policy != "lenient":
                     return _extraction(chosen or (marked.answer,), marked), marked.answer
         elif key.texts:
@@ -131,10 +138,28 @@ class ChoiceScorer(AnswerScorer):
             named = key.named(text)
             if named is not None:
                 return Extraction(named, "whole_text"), text
+        listed = self._listed(visible(completion).text.strip())
+        if len(listed) > 1:
+            return Extraction(None, "whole_text", listed, "several_answers"), None
         return choice_letter(completion, self.letters), None
+
+    def _listed(self, text: str) -> tuple[str, ...]:
+        """The letters of a short text that lists them: alone (`A B C`, `(A) (B)`), or before texts (`A) x B) y`)."""
+        if len(text) > _MAX_LISTED:
+            return ()
+        text = without_wrapper(text).lstrip("(*_ ")
+        found = _WORD.findall(text)
+        if not all(len(word) == 1 and word in self.letters for word in found):
+            found = (
+                [letter for letter in _LISTED.findall(text) if letter in self.letters] if _LISTED.match(text) else []
+            )
+        return tuple(dict.fromkeys(found))
 
     def _letters_of(self, answer: str, key: Key) -> tuple[str, ...]:
         """The letters that a marked answer chooses, by letter or by the text of an option."""
+        listed = self._listed(answer)
+        if len(listed) > 1 and key.named(answer) is None:
+            return listed
         letters = short_letters(answer, self.letters)
         if not key.texts:
             return letters
@@ -188,6 +213,15 @@ class ChoiceScorer(AnswerScorer):
         if letter["letter"].upper() not in letters:
             raise BadReferenceError(f"the reference {shown(text, 40)!r} is none of the options {letters}")
         return letter["letter"].upper()
+
+
+def _whole_line(completion: Any, found: Extraction) -> str:
+    """A statement to the end of its line: an extracted one stops at a full stop, and so within `A. B. C.` too."""
+    seen = visible(completion)
+    if found.method != "final_answer" or found.span is None or seen.offset < 0:
+        return ""
+    start = found.span[0] - seen.offset
+    return seen.text[start : start + _MAX_LISTED].partition("\n")[0].strip()
 
 
 def _extraction(letters: tuple[str, ...], found: Extraction) -> Extraction:

@@ -133,6 +133,24 @@ def test_brackets_tell_options_apart() -> None:
     assert grade(ChoiceScorer(), "[0,  1].", reference).outcome is Outcome.CORRECT
 
 
+@pytest.mark.parametrize("form", ["{}", r"\boxed{{{}}}", r"\boxed{{\text{{{}}}}}", "<answer>{}</answer>", "Answer: {}"])
+@pytest.mark.parametrize(
+    "listing", ["A B C", "(A) (B) (C)", "(A)(B)(C)", "A. B. C.", "A, B, C", "A/B/C", "A & B & C", "A) x B) y C) z"]
+)
+def test_every_way_to_list_letters_is_not_rewarded(form: str, listing: str) -> None:
+    """Letters side by side are several answers, whatever stands between them, and none of them is picked."""
+    for gold in "ABC":
+        assert grade(ChoiceScorer(), form.format(listing), gold).reward == 0.0, gold
+
+
+def test_options_that_look_like_lists_are_options() -> None:
+    """Where an option's own text is a list of letters, it is that option."""
+    reference = {"answer": "D", "options": ["A only", "B only", "C only", "A and B"]}
+    assert grade(ChoiceScorer(), r"\boxed{A and B}", reference).outcome is Outcome.CORRECT
+    assert grade(ChoiceScorer(), r"\boxed{D. A and B}", reference).outcome is Outcome.CORRECT
+    assert grade(ChoiceScorer(), r"\boxed{A only}", reference).outcome is Outcome.INCORRECT
+
+
 @pytest.mark.parametrize("policy", ["strict", "last_boxed"])
 def test_strict_policies_need_a_marker(policy: Any) -> None:
     """Prose chooses nothing under a strict policy, and a box does."""
