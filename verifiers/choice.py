@@ -148,12 +148,13 @@ class ChoiceScorer(AnswerScorer):
         if len(text) > _MAX_LISTED:
             return ()
         text = without_wrapper(text).lstrip("(*_ ")
+        marked = _LISTED.findall(text) if _LISTED.match(text) else []
+        return self._alone(text) or tuple(dict.fromkeys(letter for letter in marked if letter in self.letters))
+
+    def _alone(self, text: str) -> tuple[str, ...]:
+        """The letters of a text that is nothing else."""
         found = _WORD.findall(text)
-        if not all(len(word) == 1 and word in self.letters for word in found):
-            found = (
-                [letter for letter in _LISTED.findall(text) if letter in self.letters] if _LISTED.match(text) else []
-            )
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(found)) if all(len(word) == 1 and word in self.letters for word in found) else ()
 
     def _letters_of(self, answer: str, key: Key) -> tuple[str, ...]:
         """The letters that a marked answer chooses, by letter or by the text of an option."""
