@@ -3,8 +3,8 @@ r"""A key for an answer, equal for equivalent answers as far as the layers witho
 Votes over samples need it. Law: equal keys imply that :func:`.compare.compare` says equal. The converse holds for
 numbers, rational expressions, constants, lists, tuples, sets, intervals, matrices of them and words. Marks that may be
 left out are left out of the key (``x =``, ``\$``, ``%``, the degree sign, counted things), so ``20\%`` and ``\$20``
-share the key of the ``20`` that each equals; a dimensioned unit stays (``12 cm`` and ``12`` have two keys, though each meets
-the other).
+share the key of the ``20`` that each equals; a dimensioned unit stays (``12 cm`` and ``12`` have two keys, though each
+meets the other).
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ def _short(text: str) -> str:
 
 def _key(node: Node, options: MathOptions) -> str:
     op = node.op
+    if op == "false":  # no two contradictions are the same answer
+        raise Undefined
     if op in ("list", "set"):
         if sets.is_setlike(node):
             return _set(node)
@@ -79,7 +81,7 @@ def _key(node: Node, options: MathOptions) -> str:
         return "R(" + ";".join(_scalar(nodes.div(arg, node.args[-1])) for arg in node.args[:-1]) + ")"
     if sets.is_setlike(node):
         return _set(node)
-    return _opaque(node) if op in nodes.STRUCTURES or op == "false" else _scalar(node)
+    return _opaque(node) if op in nodes.STRUCTURES else _scalar(node)
 
 
 def _opaque(node: Node) -> str:

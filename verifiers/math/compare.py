@@ -16,6 +16,7 @@ from flint import fmpq, fmpz
 
 from . import equivalence, nodes, scalars, texts
 from .exact import Undefined, exact
+from .forms import FALSE
 from .nodes import Node
 from .options import DEFAULT, MathOptions
 from .reading import Reading, read
@@ -123,6 +124,8 @@ def _readings(reference: Reading, answer: Reading, options: MathOptions) -> Matc
         if reference.for_last_layer and answer.reason != "too_complex":
             return None
         return _match(None, "string", reference, answer, "bad_reference", "the reference cannot be read")
+    if reference.node == FALSE:
+        return _match(None, "structure", reference, answer, "bad_reference", "the reference contradicts itself")
     if _is_undefined(reference.node):
         return _match(None, "rational", reference, answer, "bad_reference", "the reference has no value")
     if answer.node is None:

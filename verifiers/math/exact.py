@@ -20,7 +20,6 @@ MAX_WORK = 5_000
 """Nodes that a finite sum or product may evaluate in all."""
 
 
-
 class NotExact(Exception):  # noqa: N818 - control flow inside the package
     """Not a rational number, or not one of bounded size."""
 

@@ -11,6 +11,7 @@ of nodes. flint's precision is process-wide: a lock keeps threads apart.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 import threading
@@ -26,8 +27,8 @@ from .nodes import Node, symbols, walk
 BASE_BITS = 192
 MARGIN_BITS = 64
 MAX_BITS = 8_192
-POINTS = 5
-"""Points at which expressions with symbols are compared: two positive ones, three of mixed sign."""
+POINTS = 7
+"""Points at which expressions with symbols are compared: two positive ones, five of mixed sign."""
 
 _POSITIVE = 2
 _INTEGERS = 100
@@ -99,8 +100,9 @@ def _exponent(ball: Any) -> int | None:
     return int(exponent) + int(mantissa.bit_length())
 
 
+@functools.lru_cache(maxsize=8192)
 def point_value(name: str, point: int) -> fmpq:
-    """The value of a symbol at a point: dyadic, between 0.4 and 2.9, negative for about half of the mixed points.
+    """The value of a symbol at a point: dyadic, between 0.4 and 2.9, of both signs among the mixed points.
 
     Points from 100 on are positive integers.
     """
@@ -109,7 +111,13 @@ def point_value(name: str, point: int) -> fmpq:
     if point >= _INTEGERS:
         return fmpq(3 + number % 40 * 2 + point % 2)
     size = fmpq(number % (5 << 40), 2 << 40) + fmpq(2, 5)
-    return -size if point >= _POSITIVE and number >> 63 else size
+    return -size if point >= _POSITIVE and _signs(name) >> (point - _POSITIVE) & 1 else size
+
+
+def _signs(name: str) -> int:
+    """One bit for each mixed point, neither all clear nor all set."""
+    mixed = (1 << (POINTS - _POSITIVE)) - 1
+    return 1 + int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big") % (mixed - 1)
 
 
 def _const(self: Evaluation, node: Node) -> Any:

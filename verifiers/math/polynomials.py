@@ -77,7 +77,10 @@ def _polynomial(node: Node, name: str) -> fmpq_poly:
                 raise NotPolynomial
         return total
     if op == "div":
-        return _polynomial(node.args[0], name) / _number(node.args[1])
+        divisor = _number(node.args[1])
+        if divisor == 0:
+            raise NotPolynomial
+        return _polynomial(node.args[0], name) / divisor
     if op == "pow":
         base = _polynomial(node.args[0], name)
         try:

@@ -45,9 +45,7 @@ def warm() -> None:
             continue
 
 
-def settle(
-    reference: Reading, answer: Reading, stage: Callable[[str], None] | None = None
-) -> Match:
+def settle(reference: Reading, answer: Reading, stage: Callable[[str], None] | None = None) -> Match:
     """Decide a pair with computer algebra. May take unbounded time; raises nothing of its own."""
     from .compare import Match
 

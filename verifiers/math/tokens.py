@@ -40,6 +40,11 @@ _SUBSCRIPT = re.compile(r"\s*_\s*(?:(\{)|\\([A-Za-z]+)|(\d+|[A-Za-z]))")
 _ENVIRONMENT = re.compile(r"\s*\{([A-Za-z]+\*?)\}")
 _COLUMNS = re.compile(r"\s*\{[lcr|@{} ]*\}")
 _GROUP = re.compile(r"\s*\{")
+_AMBIGUOUS = frozenset({"min", "sec"})
+"""Functions where something follows, units where nothing does."""
+
+_ARGUMENT = re.compile(r"\s*[\w({\\^]")
+_SET = re.compile(r"\s*(?:\\left\s*)?(?:[(\[]|\\\{|\\mathbb)")
 _GLUED = re.compile(r"q?quad(?=[a-z])")
 _BASE_WORDS = {
     "two": 2,
@@ -251,6 +256,10 @@ class Tokenizer:
             return self._symbol(run)
         if run in words.CONSTANTS:
             return self.emit("const", Node("const", (), words.CONSTANTS[run]))
+        if operand and run in _AMBIGUOUS and (in_text or not _ARGUMENT.match(self.text, self.at)):
+            return self.emit("unit", run)
+        if run == "in" and _SET.match(self.text, self.at):
+            return self.emit("op", "in")
         if run in words.FUNCTIONS and not (run in words.PLAIN_ONLY and after not in "({^"):
             if run in ("gamma", "Gamma") and after != "(":
                 return self._symbol(run)

@@ -52,16 +52,49 @@ def answers(draw: st.DrawFn) -> str:
     ends = sorted(draw(st.sets(integers, min_size=2, max_size=2)))
     return draw(
         st.sampled_from(
-            [items[0], joined, f"({joined})", f"\\{{{joined}\\}}", f"[{ends[0]}, {ends[1]})", f"x \\le {ends[0]}", f"z = {items[0]}",
-             f"\\begin{{pmatrix}} {items[0]} \\\\ {items[1]} \\end{{pmatrix}}", f"{ends[0]}\\%", f"{ends[0]}\\text{{ cm}}", "\\text{Monday}"]
+            [items[0], joined, f"({joined})", f"\\{{{joined}\\}}", f"[{ends[0]}, {ends[1]})", f"x \\le {ends[0]}",
+             f"z = {items[0]}",
+             f"\\begin{{pmatrix}} {items[0]} \\\\ {items[1]} \\end{{pmatrix}}", f"{ends[0]}\\%",
+             f"{ends[0]}\\text{{ cm}}", "\\text{Monday}"]
         )
     )  # fmt: skip
 
 
 TOKENS = [
     *"0123456789xyn+-*/^()[]{}\\_|=<>,;:!%$&'. ",
-    *("\\frac", "\\sqrt", "\\text{", "\\pm", "\\cup", "\\in", "\\left(", "\\right]", "\\{", "\\}", "\\log_2", "\\sin", "\\pi", "\\infty"),
-    *("9^{9^9}", "\\sum_{k=1}^{3}", "\\begin{pmatrix}", "\\end{pmatrix}", "\\\\", "cm", " and ", "1e99", "²", "½", "−", "\u200b", "...", "e", "i"),
+    *(
+        "\\frac",
+        "\\sqrt",
+        "\\text{",
+        "\\pm",
+        "\\cup",
+        "\\in",
+        "\\left(",
+        "\\right]",
+        "\\{",
+        "\\}",
+        "\\log_2",
+        "\\sin",
+        "\\pi",
+        "\\infty",
+    ),
+    *(
+        "9^{9^9}",
+        "\\sum_{k=1}^{3}",
+        "\\begin{pmatrix}",
+        "\\end{pmatrix}",
+        "\\\\",
+        "cm",
+        " and ",
+        "1e99",
+        "²",
+        "½",
+        "−",
+        "\u200b",
+        "...",
+        "e",
+        "i",
+    ),
 ]
 NOISE = [
     lambda a: f"${a}$",
@@ -125,7 +158,11 @@ def test_rationals_are_exact(a: int, b: int, c: int, d: int) -> None:
 def test_decimals_are_the_fractions_they_write(digits: int, places: int) -> None:
     """A decimal equals its fraction, and not the next decimal."""
     value = Fraction(digits, 10**places)
-    text = f"{'-' if digits < 0 else ''}{abs(digits) // 10**places}.{abs(digits) % 10**places:0{places}d}" if places else str(digits)
+    text = (
+        f"{'-' if digits < 0 else ''}{abs(digits) // 10**places}.{abs(digits) % 10**places:0{places}d}"
+        if places
+        else str(digits)
+    )
     reference = f"\\frac{{{value.numerator}}}{{{value.denominator}}}"
     match, other = quick(reference, text), quick(reference, text + "1" if places else text + ".1")
     assert match is not None
@@ -213,9 +250,12 @@ def test_nothing_raises_and_normalising_settles(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("reference", "answer"),
-    [("1", "(" * 9_000), ("7", "\\boxed{" * 3_000), ("1", "-" * 10_000 + "1"), ("1", "^".join(["2"] * 1_900)), ("1", "1" + "!" * 9_000),
-     ("7", "1 000 " * 3_000), ("7", "\\frac{1}{2} " * 3_000), ("7", "x_{" * 5_000), ("7", "the quick brown fox " * 5_000), ("7", "9" * 10**6),
-     ("1", "\\frac{" * 400 + "1" + "}{1}" * 400), ("1", "+".join(["8000!"] * 100)), ("1", "\\pm(" * 45 + "1" + ")" * 45)],
+    [("1", "(" * 9_000), ("7", "\\boxed{" * 3_000), ("1", "-" * 10_000 + "1"), ("1", "^".join(["2"] * 1_900)),
+     ("1", "1" + "!" * 9_000),
+     ("7", "1 000 " * 3_000), ("7", "\\frac{1}{2} " * 3_000), ("7", "x_{" * 5_000),
+     ("7", "the quick brown fox " * 5_000), ("7", "9" * 10**6),
+     ("1", "\\frac{" * 400 + "1" + "}{1}" * 400), ("1", "+".join(["8000!"] * 100)),
+     ("1", "\\pm(" * 45 + "1" + ")" * 45)],
 )  # fmt: skip
 def test_long_and_deep_answers_are_bounded(reference: str, answer: str) -> None:
     """Length, depth and repetition cost at most milliseconds, and are not right."""
@@ -225,12 +265,17 @@ def test_long_and_deep_answers_are_bounded(reference: str, answer: str) -> None:
 
 
 def test_references_at_fault_have_no_verdict() -> None:
-    """An empty, undefined or unreadable reference gives None with ``bad_reference``; the answer's faults are its own."""
+    """An empty, undefined or unreadable reference is None with ``bad_reference``; the answer's faults are its own."""
     for reference in ("", "  ", "$$", "\\frac{1}{0}", "3x+", "(1,2"):
         match = quick(reference, "5")
         assert match is not None
         assert (match.equal, match.reason) == (None, "bad_reference"), reference
-    for answer, reason in (("", "no_answer"), ("\\text{}", "no_answer"), ("3x+", "unreadable"), ("\\frac{1}{0}", "undefined")):
+    for answer, reason in (
+        ("", "no_answer"),
+        ("\\text{}", "no_answer"),
+        ("3x+", "unreadable"),
+        ("\\frac{1}{0}", "undefined"),
+    ):
         match = quick("5", answer)
         assert match is not None
         assert (match.equal, match.reason) == (False, reason), answer
@@ -249,18 +294,25 @@ def test_several_references_accept_any() -> None:
     ("options", "reference", "answer", "verdict"),
     [
         ({"percent": "required"}, "35\\%", "35", False), ({"percent": "required"}, "35\\%", "0.35", True),
-        ({"units": "required"}, "12\\text{ cm}", "12", False), ({"units": "required"}, "12\\text{ cm}", "120\\text{ mm}", True),
-        ({"degrees": "degrees"}, "90^\\circ", "\\frac{\\pi}{2}", False), ({"degrees": "radians"}, "90^\\circ", "90", False),
+        ({"units": "required"}, "12\\text{ cm}", "12", False),
+        ({"units": "required"}, "12\\text{ cm}", "120\\text{ mm}", True),
+        ({"degrees": "degrees"}, "90^\\circ", "\\frac{\\pi}{2}", False),
+        ({"degrees": "radians"}, "90^\\circ", "90", False),
         ({"degrees": "radians"}, "90^\\circ", "\\frac{\\pi}{2}", True),
         ({"list_order": "given"}, "1, 2", "2, 1", False), ({"assignment": "required"}, "x=5", "5", False),
         ({"chain": "all"}, "11", "x=4+4=11", False), ({"interval_inequality": False}, "x>3", "(3,\\infty)", False),
-        ({"decimal_comma": False}, "1000.99", "1000,99", False), ({"case_sensitive_text": True}, "\\text{Sunday}", "sunday", False),
-        ({"constant_of_integration": False}, "x^2+C", "x^2+c", False), ({"relative_tolerance": 0.01}, "3.14", "3.15", True),
-        ({"relative_tolerance": 0.01}, "\\pi", "3.14", True), ({"float_digits": None}, "\\frac{1}{12}", "0.0833333333333333", False),
+        ({"decimal_comma": False}, "1000.99", "1000,99", False),
+        ({"case_sensitive_text": True}, "\\text{Sunday}", "sunday", False),
+        ({"constant_of_integration": False}, "x^2+C", "x^2+c", False),
+        ({"relative_tolerance": 0.01}, "3.14", "3.15", True),
+        ({"relative_tolerance": 0.01}, "\\pi", "3.14", True),
+        ({"float_digits": None}, "\\frac{1}{12}", "0.0833333333333333", False),
         ({"float_digits": 4}, "\\frac{8}{3}", "2.6667", True),
     ],
 )  # fmt: skip
-def test_every_policy_changes_its_verdict(options: dict[str, object], reference: str, answer: str, verdict: bool) -> None:
+def test_every_policy_changes_its_verdict(
+    options: dict[str, object], reference: str, answer: str, verdict: bool
+) -> None:
     """Each option turns the verdict that the default gives."""
     changed = replace(DEFAULT, **options)  # type: ignore[arg-type]
     match = quick(reference, answer, changed)
@@ -269,11 +321,13 @@ def test_every_policy_changes_its_verdict(options: dict[str, object], reference:
     default = quick(reference, answer)
     assert default is not None
     if options != {"degrees": "radians"} or not verdict:
-        assert default.equal is not verdict or options.get("percent") == "required" or options.get("units") == "required"
+        assert (
+            default.equal is not verdict or options.get("percent") == "required" or options.get("units") == "required"
+        )
 
 
 def test_matches_and_options_travel() -> None:
     """Both pickle, hash and compare by value, as the pool and the caches need."""
     match = quick("1/2", "0.5")
-    assert pickle.loads(pickle.dumps(match)) == match  # noqa: S301 - our own bytes
+    assert pickle.loads(pickle.dumps(match)) == match
     assert hash(MathOptions()) == hash(Options())

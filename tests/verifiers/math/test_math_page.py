@@ -15,4 +15,6 @@ def test_options_on_the_page(root: Path) -> None:
     page = (root / "docs/reference/math.md").read_text(encoding="utf-8")
     section = page.split("\n## Options\n", 1)[1].split("\n## ", 1)[0]
     rows = re.findall(r"^\| `(\w+)` \| `([^`]+)` \| \S", section, flags=re.MULTILINE)
-    assert {name: json.loads(default) for name, default in rows} == {field.name: field.default for field in fields(MathOptions)}
+    assert {name: json.loads(default) for name, default in rows} == {
+        field.name: field.default for field in fields(MathOptions)
+    }

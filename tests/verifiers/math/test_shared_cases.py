@@ -1,4 +1,7 @@
-"""The handed cases and gold answers, where they are present. What differs by policy is listed in docs/reference/math.md."""
+"""The handed cases and gold answers, where they are present.
+
+What differs by policy is listed in docs/reference/math.md.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ PAGE = ROOT / "docs" / "reference" / "math.md"
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a JSONL file; the test is skipped without it."""
     if not path.exists():
         pytest.skip(f"needs {path.name} in ../shared (beside the checkout), which is not there")
     with path.open(encoding="utf-8") as lines:

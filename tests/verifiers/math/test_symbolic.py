@@ -12,7 +12,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 @pytest.mark.parametrize(
     ("reference", "answer", "verdict"),
-    [("\\frac13", "\\int_0^1 x^2 dx", True), ("\\frac13", "\\int_0^1 x^3 dx", False), ("\\frac{\\pi^2}{6}", "\\sum_{n=1}^{\\infty}\\frac{1}{n^2}", True),
+    [("\\frac13", "\\int_0^1 x^2 dx", True), ("\\frac13", "\\int_0^1 x^3 dx", False),
+     ("\\frac{\\pi^2}{6}", "\\sum_{n=1}^{\\infty}\\frac{1}{n^2}", True),
      ("1", "\\lim_{x\\to0}\\frac{\\sin x}{x}", True), ("\\int_0^x t dt", "\\frac{x^2}{2}", True)],
 )  # fmt: skip
 def test_algebra_settles_what_is_left_open(reference: str, answer: str, verdict: bool) -> None:
