@@ -52,6 +52,8 @@ class Dispatcher:
         self._cycle_ns = 0.0
         self._closing = False
         self._pause_s: float | None = 0.0
+        self._watch_at = 0
+        self._idle = False
         self._used: dict[int, tuple[int, int]] = {}
         self._inbox: deque[Callable[[], None]] = deque()
         self._selector = selectors.DefaultSelector()
@@ -139,13 +141,21 @@ class Dispatcher:
             self._inbox.popleft()()
         self._feed()
         if events:
-            self._cycle_ns += 0.2 * (monotonic_ns() - begun - self._cycle_ns)
+            self._cycle_ns += 0.5 * (monotonic_ns() - begun - self._cycle_ns)
         # Only now, when all that workers had to say has been heard: this process may have been stopped for a while.
-        self._pause_s = self._watch()
-
-    def _watch(self) -> float | None:
-        """Enforce limits; returns how long the loop may sleep (None: until something happens)."""
+        # And not in every round: each look costs a wait for the interpreter when other threads want it too.
         now = monotonic_ns()
+        if now >= self._watch_at:
+            pause = self._watch(now)
+            self._watch_at = now + int(1e9 * (watch.PAUSE_S if pause is None else pause))
+            self._idle = pause is None
+        if self._idle and not any(handle.assigned for handle in self._crew.living):
+            self._pause_s = None
+        else:
+            self._pause_s = max(0.0, (self._watch_at - now) / 1e9)
+
+    def _watch(self, now: int) -> float | None:
+        """Enforce limits; returns after how many seconds to look again, None when nothing needs it."""
         sleep = self._crew.tend(now)
         for handle in self._crew.living:
             if handle.pid and handle.assigned:
@@ -153,6 +163,8 @@ class Dispatcher:
                 if overdue is not None:
                     self._used[handle.number] = overdue.cpu_ns, overdue.wall_ns
                     self._crew.end(handle, overdue.cause, overdue.ticket)
+                elif handle.grown:
+                    self._take_back(handle)
                 sleep = pause if sleep is None else min(sleep, pause)
         return sleep
 

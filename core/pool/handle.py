@@ -78,6 +78,8 @@ class Handle:
         """When it was ended, ns; 0 while it lives."""
         self.deaf_since = 0
         """Since when its socket has ended, ns; 0 while it has not."""
+        self.weighed = 0
+        """When its memory was last looked at, ns."""
         self.grown = False
         """It is to be replaced before it gets more work."""
         self._progress = (0, 0)
@@ -143,7 +145,9 @@ class Handle:
         self.chunks.append(self.given)
         self.alone = alone
         payloads = [ledger.payloads[index] for index in indices]
-        self._outgoing += encode((first, work.digest, None if known else work.pickled, [] if known else work.path, payloads))
+        self._outgoing += encode(
+            (first, work.digest, None if known else work.pickled, [] if known else work.path, payloads)
+        )
         self.flush()
 
     @property

@@ -13,11 +13,11 @@ from typing import Final
 
 from .batch import Batch
 
-CHUNK_NS: Final = 10_000_000
+CHUNK_NS: Final = 15_000_000
 """Work in one chunk."""
 CHUNK_ITEMS: Final = 64
 CHUNK_BYTES: Final = 1 << 18
-DEPTH_NS: Final = 20_000_000
+DEPTH_NS: Final = 50_000_000
 """Work that a worker should hold at least, the present chunk included."""
 DEPTH_ITEMS: Final = 1024
 _SMOOTHING: Final = 0.3

@@ -18,6 +18,8 @@ from .protocol import LOADING, TICKET
 PAUSE_S: Final = 0.05
 """Between two looks at a busy worker, unless a limit is nearer."""
 _SHORTEST_S: Final = 0.002
+WEIGH_NS: Final = 40_000_000
+"""Between two looks at a worker's memory."""
 LOADING_NS: Final = 60_000_000_000
 """For loading a handler, on the clock: it may import whole libraries."""
 STALLED_NS: Final = 3_000_000_000
@@ -37,8 +39,11 @@ def look(handle: Handle, now: int, memory_bytes: int) -> tuple[Overdue | None, f
     """The limit that a worker is over, if any, and after how many seconds to look again."""
     handle.note_progress(now)
     ticket = handle.running
-    resident = system.resident_bytes(handle.pid) or 0
-    handle.grown = resident > handle.born_with + 0.75 * (memory_bytes - handle.born_with)
+    resident = 0
+    if now - handle.weighed > WEIGH_NS:
+        handle.weighed = now
+        resident = system.resident_bytes(handle.pid) or 0
+        handle.grown = resident > handle.born_with + 0.75 * (memory_bytes - handle.born_with)
     if not ticket:
         loading = int(handle.words[LOADING])
         if loading:

@@ -42,10 +42,10 @@ class Killer(threading.Thread):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_kills_from_outside_change_nothing(number: int) -> None:
-    """5,000 items of a millisecond and 30 kills: 0 lost, 0 doubled, 0 wrong, and nobody is blamed."""
+    """5,000 items and 30 kills: 0 lost, 0 doubled, 0 wrong, and nobody is blamed."""
     size, kills = (5000, 30) if number == signal.SIGKILL else (300, 5)
     with Pool(workers=2) as pool:
-        killer = Killer(pool, kills, number, pause=0.06 if kills == 30 else 0.01)
+        killer = Killer(pool, kills, number, pause=0.04 if kills == 30 else 0.01)
         killer.start()
         batch = pool.submit(handlers.square, range(size), BUDGET)
         completed = list(batch.as_completed(60))
@@ -74,10 +74,10 @@ def test_work_is_not_repeated_without_need(tmp_path: Path) -> None:
 def test_kills_among_hostile_items() -> None:
     """Both at once: deaths by an item's own fault and deaths from outside are told apart."""
     payloads: list[Any] = []
-    for number in range(15):
-        payloads += [*range(40), ("segfault",) if number % 3 else ("exit", 3)]
+    for number in range(10):
+        payloads += [*range(40), ("segfault",) if number % 3 else ("leave", 3)]
     with Pool(workers=2) as pool:
-        killer = Killer(pool, 20, pause=0.03)
+        killer = Killer(pool, 15, pause=0.02)
         killer.start()
         reports = pool.submit(handlers.act, payloads, BUDGET).wait(60)
         killer.join()
@@ -118,8 +118,9 @@ def test_a_lost_zygote_is_rebuilt() -> None:
         assert pool.stats.zygotes >= 2
 
 
-def test_an_item_that_kills_the_zygote_is_given_up() -> None:
+def test_an_item_that_kills_the_zygote_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its worker's death looks like one from outside; it ends all the same, and so do the others."""
+    monkeypatch.setattr("rewarden.core.pool.inquest.OUTSIDE_MAX", 3)
     with Pool(workers=2) as pool:
         reports = pool.submit(handlers.act, [1, ("kill_zygote",), 2], BUDGET).wait(60)
     assert [report.fault for report in reports] == [None, Fault.KILLED, None]

@@ -34,8 +34,8 @@ HOSTILE: list[tuple[tuple[Any, ...], Fault | None]] = [
     (("signal_self", int(signal.SIGKILL)), Fault.KILLED),
     (("signal_self", int(signal.SIGTERM)), Fault.KILLED),
     (("signal_group",), Fault.CRASH),
-    (("exit", 0), Fault.CRASH),
-    (("exit", 7), Fault.CRASH),
+    (("leave", 0), Fault.CRASH),
+    (("leave", 7), Fault.CRASH),
     (("close_descriptors",), Fault.CRASH),
     (("scribble",), Fault.CRASH),
     (("recurse",), Fault.ERROR),
@@ -131,7 +131,7 @@ def test_memory_of_others_is_not_charged() -> None:
 def test_a_worker_that_grows_is_replaced() -> None:
     """Before it reaches its limit, between items."""
     with Pool(workers=1, memory_mb=400) as pool:
-        pool.submit(handlers.Hoard(pause=0.06), [60] * 10, Budget(2, 10)).wait(30)
+        pool.submit(handlers.Hoard(pause=0.12), [40] * 12, Budget(2, 10)).wait(30)
         assert pool.stats.kills["recycled"] >= 1
         assert pool.stats.retries == 0
 

@@ -303,7 +303,7 @@ def test_counters_tell_what_happened() -> None:
         pool.submit(handlers.act, [("raise_base",), ("segfault",)], BUDGET).wait(30)
         after = pool.stats
     assert (before.items, before.zygotes, before.crashes, dict(before.faults)) == (50, 1, 0, {})
-    assert before.cpu_s >= 0.05
+    assert before.cpu_s >= 0.02
     assert before.chunks < 50
     assert (after.items, after.crashes, dict(after.faults)) == (52, 2, {"error": 1, "crash": 1})
     assert after.respawned >= 1

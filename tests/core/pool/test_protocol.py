@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -48,10 +49,8 @@ def test_a_changed_byte_is_noticed(message: Results, position: int, change: int)
     data[position % len(data)] ^= change
     buffer = FrameBuffer()
     buffer.feed(bytes(data))
-    try:
+    with suppress(FrameError):
         assert buffer.frames() == []
-    except FrameError:
-        pass
 
 
 @given(st.text(max_size=100))

@@ -24,8 +24,8 @@ def echo(payload: Any) -> Any:
 
 
 def square(payload: int) -> int:
-    """About a millisecond of CPU, and a result that depends on the payload."""
-    burn(0.001)
+    """About half a millisecond of CPU, and a result that depends on the payload."""
+    burn(0.0005)
     return payload * payload
 
 
@@ -56,7 +56,7 @@ def spin_in_c() -> int:
 
 def power_tower() -> int:
     """The classic: one arithmetic operation."""
-    return int(10 ** (10**9))
+    return 10 ** (10**9)  # type: ignore[no-any-return]
 
 
 def spin_without_the_gil() -> NoReturn:
@@ -78,7 +78,7 @@ def catch_everything() -> NoReturn:
     while True:
         try:
             spin_in_python()
-        except BaseException:  # noqa: BLE001, S112
+        except BaseException:  # noqa: BLE001
             continue
 
 
@@ -207,7 +207,7 @@ def print_a_lot() -> int:
     sys.stdout.write("noise\n" * 10000)
     sys.stdout.flush()
     os.write(1, b"RWD1")
-    print(input() if False else "x")  # noqa: SIM210
+    print("more")  # noqa: T201
     return 1
 
 
@@ -237,7 +237,7 @@ class Odd(Exception):  # noqa: N818
 class Endless(Exception):  # noqa: N818
     """Its text never ends."""
 
-    def __str__(self) -> str:
+    def __str__(self) -> str:  # noqa: PLE0307 - it does not get as far
         spin_in_python()
 
 
@@ -305,7 +305,7 @@ class SpinsWhenUnpickled:
         self.value = 1
 
 
-ACTS: dict[str, Callable[[], Any]] = {
+ACTS: dict[str, Callable[..., Any]] = {
     name: value
     for name, value in list(globals().items())
     if callable(value) and getattr(value, "__module__", "") == __name__
@@ -313,7 +313,7 @@ ACTS: dict[str, Callable[[], Any]] = {
 
 
 def act(payload: Any) -> Any:
-    """A number is squared, in about a millisecond; a name (and arguments) is one of the things above."""
+    """A number is squared, in about half a millisecond; a name (and arguments) is one of the things above."""
     if isinstance(payload, int):
         return square(payload)
     name, *arguments = payload
@@ -335,7 +335,8 @@ def staged(payload: str) -> str:
 
 def facts(_: Any) -> dict[str, Any]:
     """What the worker looks like from inside."""
-    links = {int(fd): os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if _is_open(int(fd))}
+    descriptors = [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]
+    links = {fd: str(Path(f"/proc/self/fd/{fd}").readlink()) for fd in descriptors if _is_open(fd)}
     return {
         "pid": os.getpid(),
         "group": os.getpgrp(),
@@ -410,8 +411,18 @@ class Hoard:
         return payload
 
 
-ACTS["exit"] = os._exit
-ACTS["sys_exit"] = sys.exit
+def leave(code: int) -> None:
+    """End the process without a word."""
+    os._exit(code)
+
+
+def sys_exit() -> None:
+    """End the process, as Python code does."""
+    sys.exit()
+
+
+ACTS["leave"] = leave
+ACTS["sys_exit"] = sys_exit
 
 
 def kill_zygote() -> None:
