@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from .boxes import MAX_BOXES, Box, BoxGroup, boxed_spans, last_box, last_group
-from .letters import prose_letters, short_letters
+from .letters import listed_letters, prose_letters, short_letters
 from .statements import is_placeholder, last_hash, last_statement
 from .thinking import strip_thinking, visible
 from .values import Found, is_bare, last_output, last_value, span_at, whole_span
@@ -139,7 +139,9 @@ def choice_letter(completion: str | Sequence[Any], letters: str = "ABCDEFGHIJ") 
     if marked.answer is not None and marked.method in ("boxed", "answer_tag", "final_answer", "whole_text"):
         chosen = short_letters(marked.answer, letters)
     method = marked.method if chosen else "letter"
-    chosen = chosen or prose_letters(shown.text, letters)
+    if not chosen:
+        listed = listed_letters(shown.text, letters)
+        chosen = listed if len(listed) > 1 else prose_letters(shown.text, letters)
     if not chosen:
         return _missing()
     if len(chosen) > 1:

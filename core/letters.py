@@ -32,6 +32,8 @@ _REJECTED_AFTER = re.compile(
     r"|eliminated|be (?:ruled|excluded|eliminated)))",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"\w+")
+_MARKED = re.compile(r"(?<!\w)([A-Za-z])[).:](?=\s*\w)")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -76,10 +78,26 @@ def _patterns(letters: str) -> _Patterns:
     )
 
 
+def listed_letters(text: str, letters: str) -> tuple[str, ...]:
+    """The letters of a short text that lists them: nothing else (`A B C`, `(A) (B)`), or `A) x B) y` on one line."""
+    if len(text) > _MAX_SHORT:
+        return ()
+    plain = _WRAPPER.sub(" ", text).strip()
+    words = _WORD.findall(plain)
+    if not all(len(word) == 1 and word in letters for word in words):
+        one_line = "\n" not in plain and _MARKED.match(plain.lstrip("([ ")) is not None
+        marked = _MARKED.findall(plain) if one_line else []
+        words = [letter for letter in marked if letter in letters]
+    return tuple(dict.fromkeys(words))
+
+
 def short_letters(answer: str, letters: str) -> tuple[str, ...]:
     """The letter that a short answer is, several where it offers several, none where it is something else."""
     if len(answer) > _MAX_SHORT:
         return ()
+    listed = listed_letters(answer, letters)
+    if len(listed) > 1:
+        return listed
     plain = _WRAPPER.sub(" ", answer).strip()
     patterns = _patterns(letters)
     if patterns.options.fullmatch(plain):

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
 from ..core.extraction import Extraction, Policy, choice_letter, extract, extract_reference
-from ..core.letters import short_letters
+from ..core.letters import listed_letters, short_letters
 from ..core.reasons import Reason
 from ..core.thinking import visible
 from ..core.verdict import Verdict, correct, incorrect
@@ -30,9 +30,7 @@ _LETTER = re.compile(
 """A letter in a reference: alone, or set off from the option's text. `Vitamin C` and `A cat` are none."""
 
 
-_WORD = re.compile(r"\w+")
-_LISTED = re.compile(r"(?<!\w)([A-Za-z])[).:](?=\s*\w)")
-_MAX_LISTED = 200
+_MAX_LINE = 200
 
 
 class Key(NamedTuple):
@@ -130,7 +128,7 @@ class ChoiceScorer(AnswerScorer):
             else:
                 chosen = self._letters_of(marked.answer, key)
                 if len(chosen) == 1:
-                    chosen = self._alone(_whole_line(completion, marked)) or chosen
+                    chosen = listed_letters(_whole_line(completion, marked), self.letters) or chosen
                 if chosen or self.policy != "lenient":
                     return _extraction(chosen or (marked.answer,), marked), marked.answer
         elif key.texts:
@@ -138,30 +136,13 @@ class ChoiceScorer(AnswerScorer):
             named = key.named(text)
             if named is not None:
                 return Extraction(named, "whole_text"), text
-        listed = self._listed(visible(completion).text.strip())
-        if len(listed) > 1:
-            return Extraction(None, "whole_text", listed, "several_answers"), None
         return choice_letter(completion, self.letters), None
-
-    def _listed(self, text: str) -> tuple[str, ...]:
-        """The letters of a short text that lists them: alone (`A B C`, `(A) (B)`), or before texts (`A) x B) y`)."""
-        if len(text) > _MAX_LISTED:
-            return ()
-        text = without_wrapper(text).lstrip("(*_ ")
-        marked = _LISTED.findall(text) if _LISTED.match(text) else []
-        return self._alone(text) or tuple(dict.fromkeys(letter for letter in marked if letter in self.letters))
-
-    def _alone(self, text: str) -> tuple[str, ...]:
-        """The letters of a text that is nothing else."""
-        found = _WORD.findall(text)
-        return tuple(dict.fromkeys(found)) if all(len(word) == 1 and word in self.letters for word in found) else ()
 
     def _letters_of(self, answer: str, key: Key) -> tuple[str, ...]:
         """The letters that a marked answer chooses, by letter or by the text of an option."""
-        listed = self._listed(answer)
-        if len(listed) > 1 and key.named(answer) is None:
-            return listed
         letters = short_letters(answer, self.letters)
+        if len(letters) > 1 and key.named(answer) is not None:
+            letters = ()
         if not key.texts:
             return letters
         if len(answer) == 1 and letters:
@@ -222,7 +203,7 @@ def _whole_line(completion: Any, found: Extraction) -> str:
     if found.method != "final_answer" or found.span is None or seen.offset < 0:
         return ""
     start = found.span[0] - seen.offset
-    return seen.text[start : start + _MAX_LISTED].partition("\n")[0].strip()
+    return seen.text[start : start + _MAX_LINE].partition("\n")[0].strip()
 
 
 def _extraction(letters: tuple[str, ...], found: Extraction) -> Extraction:
