@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from . import nodes
 from .nodes import Node, add, div, mul, neg, num
-from .tokens import MATRICES, Token
+from .numerals import Token
+from .tokens import MATRICES
 
 RELATIONS = frozenset({"=", "<", ">", "<=", ">=", "!=", "~", "==", "in", "subset", "not"})
 OPENERS = frozenset({"(", "[", "{", "\\{", "<<", "lfloor", "lceil"})

@@ -12,7 +12,8 @@ from __future__ import annotations
 from . import nodes
 from .atoms import OPENERS, RELATIONS, Atoms, TooDeep, Unreadable
 from .nodes import Node, add, div, mul, neg, num
-from .tokens import Token, TooManyTokens, tokenize
+from .numerals import Token
+from .tokens import TooManyTokens, tokenize
 from .units import CURRENCY, MAGNITUDES, ORDINALS
 
 MAX_DEPTH = 48
