@@ -107,7 +107,7 @@ def rollouts(engine: rewarden.Engine, dataset: str, with_peers: bool) -> list[re
     upstream = [_upstream(row) for row in rows]
     verdicts = grade(engine, pairs)
     agreed = [(verdict.reward == 1.0) is judged for verdict, judged in zip(verdicts, upstream, strict=True)]
-    shown = set()
+    shown: set[tuple[str, str]] = set()
     for row, judged, verdict, fine in zip(rows, upstream, verdicts, agreed, strict=True):
         what = (str((verdict.evidence or {}).get("extracted")), row["answer"])
         if not fine and what not in shown:

@@ -27,6 +27,8 @@ WORKERS = 2
 REPEATS = 8
 FORK_ROWS = 100
 FORK_ROUNDS = 3
+PRINTED = 30
+"""Rows on which Rewarden and math-verify differ."""
 
 
 def as_rollouts(pairs: Sequence[data.Pair]) -> list[rewarden.Rollout]:
@@ -52,63 +54,77 @@ def started(cache: str | None) -> tuple[rewarden.Engine, float]:
 
 
 def cache_off(rows: list[data.Pair], rounds: int, with_peers: bool) -> list[results.Figure]:
-    """Different rows, no cache: beside the pool, and beside the forking grader."""
+    """Different rows, no cache: beside the pool and the forking grader, then by layer."""
     engine, startup = started(None)
     rollouts = as_rollouts(rows)
     size = len(rows) // rounds
     spans = [(number * size, (number + 1) * size) for number in range(rounds)]
-    ours: list[Run] = []
-    verdicts: list[rewarden.Verdict] = []
     figures = [results.plain("start-up, ours", startup, "s")]
     with engine:
         grade(engine, as_rollouts(data.stream(500, seed=1)))
-        if not with_peers:
-            for start, stop in spans:
-                run, said = grade(engine, rollouts[start:stop])
-                ours.append(run)
-                verdicts += said
-            figures.append(results.plain("rows/s, ours, cache off", results.middle([1 / run.each for run in ours])))
+        if with_peers:
+            measured, verdicts = beside_peers(engine, rows, rollouts, spans)
+            figures += measured
         else:
-            theirs: list[Run] = []
-            with Peer("pool", rows) as pool, Peer("fork", rows) as fork:
-                pool.grade(0, min(len(rows), 500))
-                for start, stop in spans:
-                    theirs.append(pool.grade(start, stop))
-                    run, said = grade(engine, rollouts[start:stop])
-                    ours.append(run)
-                    verdicts += said
-                ratios = [their.each / our.each for their, our in zip(theirs, ours, strict=True)]
-                forked = []
-                for number in range(min(FORK_ROUNDS, rounds)):
-                    their = fork.grade(number * FORK_ROWS, (number + 1) * FORK_ROWS)
-                    start, stop = spans[number]
-                    our, _ = grade(engine, rollouts[start:stop])
-                    forked.append((their, our))
-                figures += [
-                    results.plain("start-up, math-verify pool", pool.startup_s, "s"),
-                    results.plain("rows/s, ours, cache off", results.middle([1 / run.each for run in ours])),
-                    results.plain("rows/s, math-verify pool", results.middle([1 / run.each for run in theirs])),
-                    results.plain("rows/s, fork per call", results.middle([1 / their.each for their, _ in forked])),
-                    results.at_least("times the pool, cache off", results.middle(ratios), 5, "x"),
-                    results.at_least(
-                        "times fork per call",
-                        results.middle([their.each / our.each for their, our in forked]),
-                        200,
-                        "x",
-                    ),
-                    results.plain(
-                        "lowest and highest round, times the pool", f"{min(ratios):.1f} to {max(ratios):.1f}"
-                    ),
-                    results.plain("same verdict as math-verify", 100 * agreement(ours, theirs), "%"),
-                ]
-        figures += layers(engine, rollouts, verdicts)
-    return figures
+            runs = [grade(engine, rollouts[start:stop]) for start, stop in spans]
+            verdicts = [verdict for _, said in runs for verdict in said]
+            speed = results.middle([1 / run.each for run, _ in runs])
+            figures.append(results.plain("rows/s, ours, cache off", speed))
+        return figures + layers(engine, rollouts, verdicts)
 
 
-def agreement(ours: Sequence[Run], theirs: Sequence[Run]) -> float:
-    """Share of rows on which both say the same."""
-    pairs = [pair for a, b in zip(ours, theirs, strict=True) for pair in zip(a.verdicts, b.verdicts, strict=True)]
-    return sum(a == b for a, b in pairs) / len(pairs)
+def beside_peers(
+    engine: rewarden.Engine,
+    rows: Sequence[data.Pair],
+    rollouts: Sequence[rewarden.Rollout],
+    spans: Sequence[tuple[int, int]],
+) -> tuple[list[results.Figure], list[rewarden.Verdict]]:
+    """The pool and Rewarden in turn, then the forking grader and Rewarden in turn."""
+    ours: list[Run] = []
+    theirs: list[Run] = []
+    verdicts: list[rewarden.Verdict] = []
+    with Peer("pool", rows) as pool:
+        pool.grade(0, min(len(rows), 500))
+        for start, stop in spans:
+            theirs.append(pool.grade(start, stop))
+            run, said = grade(engine, rollouts[start:stop])
+            ours.append(run)
+            verdicts += said
+    forked: list[Run] = []
+    beside: list[Run] = []
+    with Peer("fork", rows) as fork:
+        for number, (start, stop) in enumerate(spans[:FORK_ROUNDS]):
+            forked.append(fork.grade(number * FORK_ROWS, (number + 1) * FORK_ROWS))
+            beside.append(grade(engine, rollouts[start:stop])[0])
+    said_theirs = [verdict for run in theirs for verdict in run.verdicts]
+    return [
+        results.plain("start-up, math-verify pool", pool.startup_s, "s"),
+        results.plain("rows/s, ours, cache off", results.middle([1 / run.each for run in ours])),
+        results.plain("rows/s, math-verify pool", results.middle([1 / run.each for run in theirs])),
+        results.plain("rows/s, fork per call", results.middle([1 / run.each for run in forked])),
+        results.at_least("times the pool, cache off", times(theirs, ours), 5, "x"),
+        results.at_least("times fork per call", times(forked, beside), 200, "x"),
+        results.plain("same verdict as math-verify", agreement(rows, verdicts, said_theirs), "%"),
+    ], verdicts
+
+
+def times(theirs: Sequence[Run], ours: Sequence[Run]) -> float:
+    """How many times as fast we are: the median of the rounds."""
+    return results.middle([their.each / our.each for their, our in zip(theirs, ours, strict=True)])
+
+
+def agreement(rows: Sequence[data.Pair], ours: Sequence[rewarden.Verdict], theirs: Sequence[bool]) -> float:
+    """Percentage of rows on which both say the same; some of the others are printed."""
+    same = 0
+    printed: set[tuple[str, str]] = set()
+    for row, our, their in zip(rows, ours, theirs, strict=False):
+        agree = (our.reward == 1.0) is their
+        same += agree
+        what = (str((our.evidence or {}).get("extracted")), row.reference)
+        if not agree and what not in printed and len(printed) < PRINTED:
+            printed.add(what)
+            print(f"extracted {what[0]!r}, reference {what[1]!r}: {our.outcome}; math-verify: {their}")
+    return 100 * same / len(theirs)
 
 
 def layers(
@@ -151,10 +167,9 @@ def cache_on(rows: list[data.Pair], rounds: int, with_peers: bool) -> list[resul
             for start, stop in spans:
                 theirs.append(pool.grade(start, stop))
                 ours.append(grade(engine, rollouts[start:stop])[0])
-    ratios = [their.each / our.each for their, our in zip(theirs, ours, strict=True)]
     return [
         results.plain("rows/s, ours, each 8 times, cache on", results.middle([1 / run.each for run in ours])),
-        results.at_least("times the pool, each 8 times, cache on", results.middle(ratios), 20, "x"),
+        results.at_least("times the pool, each 8 times, cache on", times(theirs, ours), 20, "x"),
     ]
 
 

@@ -51,10 +51,20 @@ def resident_mb(pid: int) -> float:
         return 0.0
 
 
+def peak_mb(pid: int) -> float:
+    """The most resident memory that a process has had since it was started; 0 when it is gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")), 0.0)
+
+
 class Memory:
-    """Watches resident memory while its `with` block runs: the most that one worker of `pid` had, and all together."""
+    """Watches resident memory while its `with` block runs: the most that `pid`, one worker and all together had."""
 
     def __init__(self, pid: int, every_s: float = 0.01) -> None:
+        self.own_mb = 0.0
         self.worker_mb = 0.0
         self.total_mb = 0.0
         """`pid` and all below it; pages that they share are counted for each."""
@@ -68,7 +78,8 @@ class Memory:
             below = {child: resident_mb(child) for child in descendants(self._pid)}
             of_workers = [below.get(child, 0.0) for child in workers(self._pid)]
             self.worker_mb = max([self.worker_mb, *of_workers])
-            self.total_mb = max(self.total_mb, resident_mb(self._pid) + sum(below.values()))
+            self.own_mb = max(self.own_mb, peak_mb(self._pid))
+            self.total_mb = max(self.total_mb, self.own_mb, resident_mb(self._pid) + sum(below.values()))
 
     def __enter__(self) -> Self:
         self._thread.start()
