@@ -10,6 +10,7 @@ meets the other).
 from __future__ import annotations
 
 import hashlib
+from fractions import Fraction
 
 from flint import fmpq
 
@@ -23,6 +24,8 @@ from .reading import read
 from .texts import is_product, key, squeezed
 
 _LONG = 200
+_FAR = 400
+_DENOMINATOR = 10**6
 
 
 def canonical(answer: str, options: MathOptions = DEFAULT) -> str:
@@ -102,14 +105,30 @@ def _scalar(node: Node) -> str:
     sign = scalars.infinity_sign(node)
     if sign is not None:
         return "q:+inf" if sign > 0 else "q:-inf"
+    names = symbols(node)
+    if not names:
+        value = numeric.digits(node, 0)
+        if value is not None:
+            return _rational(value) or f"n:{value}"
     mark = fingerprint(node)
     if mark is not None:
         return "r:" + ",".join(map(str, mark))
-    points = range(numeric.POINTS) if symbols(node) else range(1)
-    values = [numeric.digits(node, point) for point in points]
-    if values[0] is None or (len(values) > 1 and values[1] is None):
+    values = [numeric.digits(node, point) for point in range(numeric.POINTS)] if names else [None]
+    if None in values[:2]:
         return _opaque(node)
     return "n:" + ",".join(value or "-" for value in values)
+
+
+def _rational(value: str) -> str | None:
+    r"""The key of the simple rational that a constant's digits agree with to the last (``\log_8 2`` is 1/3)."""
+    mantissa, _, exponent = value.partition("p")
+    if "i" in value or not -_FAR < int(exponent or 0) < _FAR:
+        return None
+    given = Fraction(int(mantissa)) * Fraction(2) ** int(exponent or 0)
+    simple = given.limit_denominator(_DENOMINATOR)
+    if abs(given - simple) > abs(given) / 2**150:
+        return None
+    return f"q:{simple}"
 
 
 def _quantity(node: Node, options: MathOptions) -> str:

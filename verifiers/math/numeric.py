@@ -34,6 +34,9 @@ _POSITIVE = 2
 _INTEGERS = 100
 _INTEGER_NAMES = frozenset({"n", "k", "m"})
 _INTEGER_POINTS = 6
+_SPREAD = 100
+"""Bits between the terms of sums beyond which rounded digits would hide a term."""
+
 _LOCK = threading.RLock()
 
 
@@ -381,9 +384,11 @@ def digits(node: Node, point: int, places: int = 50) -> str | None:
     with _LOCK:
         for real in (True, False):
             try:
-                ball, _ = _ball(node, point, BASE_BITS + 64, real=real)
+                ball, spread = _ball(node, point, BASE_BITS + 64, real=real)
             except (NotNumeric, OverflowError, ValueError, ZeroDivisionError):
                 continue
+            if spread > _SPREAD:
+                return None
             if _finite(ball):
                 return _rounded(ball, places)
     return None
@@ -392,7 +397,9 @@ def digits(node: Node, point: int, places: int = 50) -> str | None:
 def _rounded(ball: Any, places: int) -> str | None:
     if isinstance(ball, acb):
         real, imag = _rounded(ball.real, places), _rounded(ball.imag, places)
-        return None if real is None or imag is None else f"{real}+{imag}i"
+        if real is None or imag is None:
+            return None
+        return real if imag == "0" else f"{real}+{imag}i"
     size = _exponent(ball)
     if ball.contains(0):
         return "0" if _upper(ball) < -2 * MARGIN_BITS else None
