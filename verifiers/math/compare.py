@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from flint import fmpq, fmpz
 
-from . import equivalence, nodes, scalars, texts
+from . import equivalence, nodes, scalars, sets, texts
 from .exact import Undefined, exact
 from .forms import FALSE
 from .nodes import Node
@@ -46,7 +46,7 @@ _LITERAL = re.compile(
     r"\s*(?:\\?\$)?([-+]?)(?:(\d+)|([1-9]\d{0,2}(?:,\d{3})+|\d*)(\.\d+)?|\\[dt]?frac\{(-?\d+)\}\{(\d+)\}|(\d+)/(\d+))\.?\s*"
 )
 _LITERAL_LENGTH = 40
-_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+_DECIMAL_COMMA = re.compile(r"(-?)(\d+|\d{1,3}(?:\.\d{3})+),(\d+)")
 _SHOWN = 200
 
 
@@ -165,15 +165,15 @@ def _algebra_may_help(expected: Node, given: Node) -> bool:
 
 
 def _decimal_comma(reading: Reading, node: Node) -> Node:
-    if node.op != "list" or len(reading.text) > 60:
+    """The number that ``1000,99`` or ``1.234,56`` is where a comma marks the decimals; else the node as it is."""
+    if node.op != "list" or len(reading.text) > _LITERAL_LENGTH or "," not in reading.text:
         return node
-    text = texts.bare(reading.text)
-    if _DECIMAL_COMMA.fullmatch(text):
-        whole, _, decimals = text.partition(",")
-        sign = -1 if whole.startswith("-") else 1
-        size = fmpq(fmpz(whole.lstrip("-") + decimals), fmpz(10) ** len(decimals))
-        return nodes.num(sign * size)
-    return node
+    match = _DECIMAL_COMMA.fullmatch(texts.bare(reading.text))
+    if match is None:
+        return node
+    sign, whole, decimals = match.groups()
+    size = fmpq(fmpz(whole.replace(".", "") + decimals), fmpz(10) ** len(decimals))
+    return nodes.num(-size if sign else size)
 
 
 def _long_integers(reference: str, answer: str) -> bool | None:
@@ -218,6 +218,8 @@ def _words(reference: Reading, answer: Reading, options: MathOptions) -> Match |
     for words, other in ((reference, answer), (answer, reference)):
         if words.words and other.node == nodes.EMPTY and texts.key(words.text) in texts.EMPTY:
             return _match(True, "text", reference, answer, None, "no solution")
+        if words.words and other.node is not None and texts.key(words.text) in texts.REALS and sets.is_line(other.node):
+            return _match(True, "text", reference, answer, None, "all real numbers")
     if reference.node is not None and not reference.words:
         return None
     if reference.words and reference.node is not None:

@@ -312,14 +312,7 @@ def _sets(reference: Node, answer: Node, setlike: tuple[bool, bool], options: Ma
         decision = _inequalities(reference, answer, options)
         if decision.equal:
             return decision
-    try:
-        first = sets.pieces(reference)
-    except sets.NotASet:
-        first = None
-    try:
-        second = sets.pieces(answer)
-    except sets.NotASet:
-        second = None
+    first, second = _as_set(reference), _as_set(answer)
     if first is None or second is None:
         if reference.op == answer.op == "chain":
             return _inequalities(reference, answer, options)
@@ -336,6 +329,15 @@ def _sets(reference: Node, answer: Node, setlike: tuple[bool, bool], options: Ma
         return UNSETTLED if all(setlike) and first is second is None else NO
     verdict = sets.same(first, second)
     return UNSETTLED if verdict is None else Decision(verdict, "structure")
+
+
+def _as_set(node: Node) -> sets.Pieces | None:
+    if node.op == "list" and not any(arg.op in nodes.STRUCTURES for arg in node.args):
+        node = Node("set", node.args)  # "x in {1, 2}" may be answered by "1, 2"
+    try:
+        return sets.pieces(node)
+    except sets.NotASet:
+        return None
 
 
 def _inequalities(reference: Node, answer: Node, options: MathOptions) -> Decision:

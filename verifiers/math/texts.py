@@ -26,6 +26,9 @@ _SAME = {
 EMPTY = frozenset({"no solution", "empty set", "no real solution", "no real solutions"})
 """Phrases for the empty set."""
 
+REALS = frozenset({"all real numbers", "all reals", "real numbers", "all real", "any real number", "all real x"})
+"""Phrases for the whole line."""
+
 
 def key(text: str) -> str:
     """The words of a normalised answer, folded for comparison; empty when it holds none."""

@@ -26,6 +26,9 @@ _AMBIGUOUS = frozenset({"min", "sec"})
 
 _ARGUMENT = re.compile(r"\s*[\w({\\^]")
 _SET = re.compile(r"\s*(?:\\left\s*)?(?:[(\[]|\\\{|\\mathbb)")
+_TIMES_TEN = re.compile(r"\s+10\s*(?:\^|\*\*)")
+"""``1.5 x 10^3``: the letter as a multiplication sign, with a space before the power of ten."""
+
 _GLUED = re.compile(r"q?quad(?=[a-z])")
 _PAIRS = ("**", "<=", ">=", "!=", "==", "=<", "=>")
 _SINGLE = frozenset("+-*/^=<>()[]{}|!:,;%'&")
@@ -107,6 +110,8 @@ class Tokenizer(Numerals):
         operand = self._after_operand()
         if lower in ("and", "or"):
             return self.emit("op", lower)
+        if run == "x" and operand and self.out[-1].kind == "num" and _TIMES_TEN.match(self.text, self.at):
+            return self.emit("op", "*")
         if len(run) == 1:
             if in_text and operand and is_unit_word(run) and self.out[-1].kind != "op":
                 return self.emit("unit", run)

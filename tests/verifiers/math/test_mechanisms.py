@@ -218,6 +218,28 @@ def test_other_spellings_are_the_same_answer(reference: str, answer: str) -> Non
         assert equal(reference, variant), variant
 
 
+@pytest.mark.parametrize(
+    ("reference", "answer", "verdict"),
+    [("1500", "1.5 x 10^3", True), ("1234.56", "1.234,56", True), ("2,000", "2.000", False), ("1,22", "1.22", True),
+     ("x\\in\\{1,2\\}", "1,2", True), ("\\mathbb{R}", "\\text{all real numbers}", True),
+     ("(0,\\infty)", "all real numbers", False),
+     ("\\emptyset", "no solution", True), ("\\$1.2\\text{ million}", "1200000", True), ("x=3 or -3", "\\pm3", True),
+     ("5", "5 min", True),
+     ("x\\in(1,2)", "x in (1,2)", True), ("5", "5\\sec", False)],
+)  # fmt: skip
+def test_words_and_signs_in_context(reference: str, answer: str, verdict: bool) -> None:
+    """The same word or sign is read by what stands around it."""
+    assert equal(reference, answer) is verdict
+
+
+@pytest.mark.parametrize("name", ["x", "v", "k", "w", "q", "s_1", "s_2", "\\alpha", "AB"])
+def test_symbols_take_both_signs(name: str) -> None:
+    """No symbol is taken for positive: a root of a square and an absolute value are not the symbol."""
+    assert not equal(name, f"\\sqrt{{({name})^2}}")
+    assert not equal(name, f"|{name}|")
+    assert equal(f"|{name}|", f"\\sqrt{{({name})^2}}")
+
+
 def test_markdown_bold_is_style() -> None:
     """Asterisks around the whole answer are not multiplication."""
     assert equal("72", "**72**")
