@@ -7,9 +7,9 @@ undisturbed run gives the verdicts to compare with; in the second run random wor
 spread over the time that the first one took. Rows are counted as lost (no verdict), doubled (an id twice) and wrong
 (not the bytes of the undisturbed verdict).
 
-Command: `rewarden score` on a file, one row in twenty of that kind and the others short, gets SIGKILL at two random
-moments of each run, and is then started again with the same arguments and left to end. The output must have the bytes
-of an undisturbed run's, and no process of a killed command may be left.
+Command: `rewarden score` on a file of four times as many rows, one in eighty of that kind and the others short, gets
+SIGKILL at two random moments of each run, and is then started again with the same arguments and left to end. The output
+must have the bytes of an undisturbed run's, and no process of a killed command may be left.
 """
 
 from __future__ import annotations
@@ -131,26 +131,29 @@ def score(source: Path, out: Path, *, kill_after: float | None = None) -> tuple[
 def kill_command(count: int, runs: int) -> list[results.Figure]:
     """The whole command dies, twice in each run, and is started again."""
     slow = iter(rows(count // 20))
-    mixed = (next(slow) if i % 20 == 19 else row for i, row in enumerate(short_rows(count // 20 * 20)))
+    mixed = (next(slow) if i % 80 == 79 else row for i, row in enumerate(short_rows(count // 20 * 80)))
     source = data.write_jsonl(data.BUILD / "crash.jsonl", mixed)
     calm, out = source.with_name("crash.calm.jsonl"), source.with_name("crash.out.jsonl")
     clear(calm)
-    took, code, _ = score(source, calm)
+    took, calmly, _ = score(source, calm)
     rng = random.Random(2)
     kills = begun = equal = left = failed = 0
     for _ in range(runs):
         clear(out)
         for _ in range(2):
-            _, killed, below = score(source, out, kill_after=rng.uniform(0.1, took))
-            kills += killed == -signal.SIGKILL
-            begun += killed == -signal.SIGKILL and any(path.stat().st_size for path in out.parent.glob(f"{out.name}*"))
-            time.sleep(0.2)
-            left += len(set(below) & set(parents()))
-        _, finished, _ = score(source, out)
-        failed += finished != 0
+            if not out.exists():  # it was killed before its end
+                _, code, below = score(source, out, kill_after=rng.uniform(took / 4, took))
+                kills += code == -signal.SIGKILL
+                part = out.with_name(f"{out.name}.part")
+                begun += part.exists() and part.stat().st_size > 0
+                time.sleep(0.2)
+                left += len(set(below) & set(parents()))
+        if not out.exists():
+            _, code, _ = score(source, out)
+            failed += code != 0
         equal += out.read_bytes() == calm.read_bytes()
     return [
-        results.plain("undisturbed `rewarden score`", f"{took:.1f} s, exit code {code}"),
+        results.plain("undisturbed `rewarden score`", f"{took:.1f} s, exit code {calmly}"),
         results.plain("commands killed by SIGKILL", f"{kills}, {begun} of them with rows written"),
         results.at_least(f"outputs equal byte by byte, of {runs}", equal, runs),
         results.at_most("runs that did not end well after that", failed, 0),
