@@ -5,8 +5,9 @@
 Each library runs each trial in a process of its own, two workers. Trials:
 *overhead*: CPU of all processes for an item that returns at once, in chunks of 64 and, where a library enforces time
 limits only for single items, one by one; *deadline*: an endless call of C among 200 items of a millisecond, 1 s
-allowed; *kills*: 10 SIGKILLs of workers during 3,000 such items; *respawn*: from the SIGKILL of a worker that has
-sympy imported to the next result.
+allowed; *kills*: 10 SIGKILLs of workers during 3,000 such items; *respawn*: from the SIGKILL of both
+workers, idle and with sympy imported, to the next result; *busy*: items of a millisecond for each second while a thread
+of the parent computes without pause.
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ def respawn(library: str) -> dict[str, float]:
             if isinstance(value, int):
                 break
             if not type(value).__name__.startswith("ProcessExpired"):
-                raise SystemExit(f"broken for good: {type(value).__name__}")
+                raise SystemExit(f"broken: {type(value).__name__}")
         times.append((time.perf_counter() - begun) * 1e3)
     close()
     return {"ms": statistics.median(times)}

@@ -64,7 +64,7 @@ class Launcher:
                     stdout=subprocess.DEVNULL,
                     pass_fds=[theirs.fileno()],
                     env={**_ENVIRONMENT, **os.environ},
-                    start_new_session=True,
+                    process_group=0,  # the terminal's Ctrl-C is for the parent
                 )
         except BaseException:
             self.control.close()
