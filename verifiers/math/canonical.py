@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from flint import fmpq
 
-from . import nodes, numeric, scalars, sets, units
+from . import fuel, nodes, numeric, scalars, sets, units
 from .exact import Undefined, exact
 from .forms import is_function_name
 from .modular import PRIMES, Field, NotModular, Vanishes, fingerprint
@@ -37,9 +37,10 @@ def canonical(answer: str, options: MathOptions = DEFAULT) -> str:
         reading.words and not (is_product(reading.text) or reading.node.op not in ("sym", "mul"))
     ):
         return _short("t:" + key(reading.text) if reading.words else "x:" + squeezed(reading.text))
+    fuel.refill()
     try:
         return _short(_key(reading.node, options))
-    except (Undefined, RecursionError):
+    except (Undefined, RecursionError, fuel.Exhausted):
         return _short("x:" + squeezed(reading.text))
 
 

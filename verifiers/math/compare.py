@@ -1,8 +1,8 @@
 """Does an answer equal a reference? The door to the math verifier's layers.
 
-:func:`quick` runs in the caller, bounded to a few milliseconds whatever was written; it returns None for the few pairs
-that need computer algebra. :func:`compare` goes on to that last layer (:mod:`.symbolic`), which has no limit of its own
-and belongs in a killable worker. Extraction of the answer from a completion is not done here.
+:func:`quick` runs in the caller, bounded by a counted budget of work (tens of milliseconds at most); it returns None for
+the few pairs that need computer algebra. :func:`compare` goes on to that last layer (:mod:`.symbolic`), which has no
+limit of its own and belongs in a killable worker. Extraction of the answer from a completion is not done here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from flint import fmpq, fmpz
 
-from . import equivalence, nodes, scalars, sets, texts
+from . import equivalence, fuel, nodes, scalars, sets, texts
 from .exact import Undefined, exact
 from .forms import FALSE
 from .nodes import Node
@@ -83,6 +83,7 @@ def quick(reference: str, answer: str, options: MathOptions = DEFAULT) -> Match 
         expected, given = _literal(reference), _literal(answer)
         if expected is not None and given is not None:
             return _literals(expected, given, reference, answer, options)
+    fuel.refill()
     return _readings(read(reference, options), read(answer, options), options)
 
 
@@ -138,8 +139,10 @@ def _readings(reference: Reading, answer: Reading, options: MathOptions) -> Matc
 def _nodes(reference: Reading, answer: Reading, expected: Node, given: Node, options: MathOptions) -> Match | None:
     try:
         decision = equivalence.compare(expected, given, options)
-    except (Undefined, RecursionError):
+    except Undefined:
         return _match(False, "structure", reference, answer, "undefined", "the answer has no value")
+    except (fuel.Exhausted, RecursionError):
+        return _match(False, "structure", reference, answer, "too_complex", "not settled within the work allowed")
     if decision.equal is None and not _algebra_may_help(expected, given):
         return _match(
             False, decision.layer, reference, answer, "too_complex", "not settled within the precision allowed"
@@ -197,6 +200,8 @@ def _is_undefined(node: Node) -> bool:
         exact(node)
     except Undefined:
         return True
+    except fuel.Exhausted:
+        return False
     return False
 
 

@@ -20,6 +20,9 @@ YES = Decision(True, "structure")
 NO = Decision(False, "structure")
 UNSETTLED = Decision(None, "structure", "too_complex")
 MAX_PAIRS = 4_000
+_FEW = 12
+"""Pairs of members that are simply all compared."""
+
 _WRAPPERS = frozenset({"unit", "money", "percent", "degree"})
 
 
@@ -283,24 +286,37 @@ def _unordered(reference: tuple[Node, ...], answer: tuple[Node, ...], options: M
         return Decision(set(left) == set(right), "rational")
     if len(reference) * len(answer) > MAX_PAIRS:
         return YES if set(reference) == set(answer) else UNSETTLED
+    hints = [_hint(node) for node in answer] if len(reference) * len(answer) > _FEW else []
     met: set[int] = set()
     unsettled = False
     layer = "structure"
     for first in reference:
         found = False
-        for i, second in enumerate(answer):
-            decision = compare(first, second, options)
+        for i in _likely(first, hints) if hints else range(len(answer)):
+            decision = compare(first, answer[i], options)
             if decision.equal:
                 met.add(i)
-                found = True
-                layer = decision.layer
-            elif decision.equal is None:
-                unsettled = True
+                found, layer = True, decision.layer
+                break
+            unsettled = unsettled or decision.equal is None
         if not found:
-            return UNSETTLED if unsettled else Decision(False, "structure")
-    if len(met) == len(answer):
-        return Decision(True, layer)
-    return UNSETTLED if unsettled else NO
+            return UNSETTLED if unsettled else NO
+    for i, second in enumerate(answer):
+        if i not in met:
+            decisions = [compare(first, second, options) for first in reference]
+            if not any(decision.equal for decision in decisions):
+                return UNSETTLED if any(decision.equal is None for decision in decisions) else NO
+    return Decision(True, layer)
+
+
+def _hint(node: Node) -> str | None:
+    """Rounded digits of a scalar: where to look first for its partner."""
+    return None if node.op in nodes.STRUCTURES else numeric.digits(node, 0)
+
+
+def _likely(first: Node, hints: list[str | None]) -> list[int]:
+    wanted = _hint(first)
+    return sorted(range(len(hints)), key=lambda i: hints[i] != wanted)
 
 
 def _sets(reference: Node, answer: Node, setlike: tuple[bool, bool], options: MathOptions) -> Decision:

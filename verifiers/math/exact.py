@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 from flint import fmpq, fmpz
 
+from . import fuel
 from .nodes import Node, contains, num, replace, walk
 
-MAX_BITS = 100_000
-MAX_FACTORIAL = 8_000
+MAX_BITS = 1 << 15
+MAX_FACTORIAL = 3_000
 MAX_TERMS = 500
 MAX_WORK = 5_000
 """Nodes that a finite sum or product may evaluate in all."""
@@ -56,16 +57,19 @@ def integer(node: Node) -> fmpz:
 
 
 def _bounded(number: fmpq) -> fmpq:
-    if number.height_bits() > MAX_BITS:
-        raise NotExact
+    bits = int(number.height_bits())
+    if bits > 64:
+        fuel.spend(1 + (bits / 1000) ** 1.5)
+        if bits > MAX_BITS:
+            raise NotExact
     return number
 
 
 def _add(node: Node) -> fmpq:
     total = fmpq(0)
     for arg in node.args:
-        total += value(arg)
-    return _bounded(total)
+        total = _bounded(total + value(arg))
+    return total
 
 
 def _mul(node: Node) -> fmpq:
@@ -96,7 +100,7 @@ def power(base: fmpq, exponent: fmpq) -> fmpq:
         return fmpq(1) if exponent.p % 2 == 0 else base
     if abs(exponent) > MAX_BITS or abs(exponent.p) * base.height_bits() > MAX_BITS:
         raise NotExact
-    return base ** int(exponent.p)
+    return _bounded(base ** int(exponent.p))
 
 
 def rational_root(number: fmpq, degree: fmpz) -> fmpq:
@@ -132,7 +136,7 @@ def _fact(node: Node) -> fmpq:
         raise Undefined
     if n > MAX_FACTORIAL:
         raise NotExact
-    return fmpq(fmpz.fac_ui(n))
+    return _bounded(fmpq(fmpz.fac_ui(n)))
 
 
 def _fact2(node: Node) -> fmpq:
@@ -149,9 +153,9 @@ def _fact2(node: Node) -> fmpq:
 
 def _binom(node: Node) -> fmpq:
     n, k = integer(node.args[0]), integer(node.args[1])
-    if not 0 <= n <= 20_000 or k < 0:
+    if not 0 <= n <= MAX_FACTORIAL or k < 0:
         raise NotExact
-    return fmpq(fmpz.bin_uiui(int(n), int(k))) if k <= n else fmpq(0)
+    return _bounded(fmpq(fmpz.bin_uiui(int(n), int(k)))) if k <= n else fmpq(0)
 
 
 def _mod(node: Node) -> fmpq:

@@ -14,6 +14,7 @@ import hashlib
 
 from flint import fmpq, fmpz
 
+from . import fuel
 from .exact import NotExact, Undefined, exact, integer
 from .nodes import Node
 
@@ -46,7 +47,7 @@ def _unit_root(p: int) -> int:
     return pow(base, (p - 1) // 4, p)
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1024)
 def symbol_value(name: str, salt: int, p: int) -> int:
     """A fixed residue for a symbol: the same in every process."""
     digest = hashlib.blake2b(f"{name}\x00{salt}".encode(), digest_size=8).digest()
@@ -55,6 +56,7 @@ def symbol_value(name: str, salt: int, p: int) -> int:
 
 @functools.lru_cache(maxsize=1024)
 def _totient(modulus: int) -> int:
+    """Euler's function; factoring 62 bits takes up to a millisecond."""
     return int(fmpz(modulus).euler_phi())
 
 
@@ -69,6 +71,7 @@ def residue(node: Node, modulus: fmpz | int) -> fmpz | None:
 
 
 def _integer_mod(node: Node, modulus: int) -> int:
+    fuel.spend(2)
     if modulus == 1:
         return 0
     number = exact(node)
@@ -94,6 +97,7 @@ def _integer_mod(node: Node, modulus: int) -> int:
         if not _positive_integer(exponent):
             raise NotExact
         # a huge exponent may be reduced modulo the totient once it is known to exceed log2 of the modulus
+        fuel.spend(300)
         phi = _totient(modulus)
         return pow(integer_base, _integer_mod(exponent, phi) + phi, modulus)
     if node.op == "fact":

@@ -20,6 +20,7 @@ from typing import Any
 
 from flint import acb, arb, ctx, fmpq, fmpz
 
+from . import fuel
 from .exact import NotExact, Undefined, exact
 from .exact import integer as exact_integer
 from .nodes import Node, symbols, walk
@@ -47,15 +48,19 @@ class NotNumeric(Exception):  # noqa: N818 - control flow inside the package
 class Evaluation:
     """Evaluates one tree at one point; notes how far apart the terms of its sums are."""
 
-    def __init__(self, point: int, *, real: bool) -> None:
+    def __init__(self, point: int, bits: int, *, real: bool) -> None:
         self.point = point
         self.real = real
         self.kind: Any = arb if real else acb
         self.spread = 0
+        scale = bits / BASE_BITS
+        self.step = 0.5 * scale
+        self.work = 5.0 * scale**1.65  # gamma, the dearest function: 5 us at 192 bits, 2.5 ms at 8192
 
     def __call__(self, node: Node) -> Any:
         """An arb (or acb); raises :class:`NotNumeric`."""
         op = node.op
+        fuel.spend(self.step)
         if op == "num":
             return self.kind(node.value)
         if op == "add":
@@ -72,6 +77,7 @@ class Evaluation:
         handler = _HANDLERS.get(op)
         if handler is None:
             raise NotNumeric(op)
+        fuel.spend(self.work)
         return handler(self, node)
 
     def _add(self, node: Node) -> Any:
@@ -278,7 +284,7 @@ def _ball(node: Node, point: int, bits: int, *, real: bool) -> tuple[Any, int]:
     before = ctx.prec
     ctx.prec = bits
     try:
-        evaluation = Evaluation(point, real=real)
+        evaluation = Evaluation(point, bits, real=real)
         ball = evaluation(node)
         return ball, evaluation.spread
     finally:

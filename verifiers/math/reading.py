@@ -14,7 +14,7 @@ from .normalise import normalise
 from .options import MathOptions
 from .parser import parse
 
-_CACHED_LENGTH = 2_000
+_CACHED_LENGTH = 400
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _LAST_LAYER = frozenset("sum prod int iint iiint oint lim limsup liminf det cases vmatrix".split())
 _KNOWN = frozenset(
@@ -78,4 +78,4 @@ def _read(text: str, options: MathOptions) -> Reading:
     return Reading(text, node, is_words)
 
 
-_cached = functools.lru_cache(maxsize=16_384)(_read)
+_cached = functools.lru_cache(maxsize=4_096)(_read)

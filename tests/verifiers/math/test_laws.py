@@ -6,6 +6,7 @@ import pickle
 import string
 from dataclasses import replace
 from fractions import Fraction
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -262,6 +263,36 @@ def test_long_and_deep_answers_are_bounded(reference: str, answer: str) -> None:
     match = quick(reference, answer)
     assert match is not None
     assert match.equal is False
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "+".join(f"\\Gamma(1/{i})" for i in range(3, 900)) + "+e^{-e^{8}}",
+        ",".join(f"1-e^{{-e^{{8}}}}\\Gamma(1/{i})" for i in range(3, 900)),
+        "+".join(f"{i}!" for i in range(1, 2999)),
+        "+".join(f"\\frac{{1}}{{7^{{{9000 - i}}}}}" for i in range(1500)),
+        ",".join(f"2^{{9^{{9^9}}}} \\mod {999999999999999989 - i}" for i in range(900)),
+        "\\sum_{a=1}^{400}\\sum_{b=1}^{400}\\sum_{c=1}^{400}a",
+    ],
+    ids=["gammas", "precision", "factorials", "denominators", "totients", "sums"],
+)
+def test_work_is_counted(answer: str) -> None:
+    """Operations that are dear each are stopped by the budget, far inside any deadline, with the same verdict each time."""
+    started = process_time()
+    matches = [quick(reference, answer) for reference in ("1", "1, 2")]
+    assert process_time() - started < 2
+    assert all(match is None or match.equal is False for match in matches)
+    assert [quick(reference, answer) for reference in ("1", "1, 2")] == matches
+
+
+def test_long_lists_of_equal_members_are_right() -> None:
+    """A list of sixty surds in another order and another form is settled within the budget."""
+    reference = ",".join(f"\\sqrt{{{i}}}+\\pi" for i in range(2, 62))
+    answer = ",".join(f"\\pi+\\sqrt{{{i}}}" for i in reversed(range(2, 62)))
+    match = quick(reference, answer)
+    assert match is not None
+    assert match.equal is True
 
 
 def test_references_at_fault_have_no_verdict() -> None:

@@ -1,0 +1,34 @@
+"""A budget of work for one comparison, counted and not timed, so that no answer can stall the caller.
+
+Costs are units of about a microsecond, estimated before or right after an operation from the size of its operands. The
+count depends on the two texts alone, never on the machine or its load.
+"""
+
+from __future__ import annotations
+
+import threading
+
+BUDGET = 60_000.0
+
+
+class Exhausted(Exception):  # noqa: N818 - control flow inside the package
+    """The budget of this comparison is spent: it stays unsettled."""
+
+
+class _Tank(threading.local):
+    left = BUDGET
+
+
+_TANK = _Tank()
+
+
+def refill() -> None:
+    """Start a comparison in this thread."""
+    _TANK.left = BUDGET
+
+
+def spend(units: float) -> None:
+    """Pay for an operation; raises :class:`Exhausted` when the budget is spent, and from then on until the refill."""
+    _TANK.left -= units
+    if _TANK.left < 0:
+        raise Exhausted
