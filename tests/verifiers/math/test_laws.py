@@ -278,7 +278,7 @@ def test_long_and_deep_answers_are_bounded(reference: str, answer: str) -> None:
     ids=["gammas", "precision", "factorials", "denominators", "totients", "sums"],
 )
 def test_work_is_counted(answer: str) -> None:
-    """Operations that are dear each are stopped by the budget, far inside any deadline, with the same verdict each time."""
+    """Dear operations are stopped by the budget, far inside any deadline, with the same verdict each time."""
     started = process_time()
     matches = [quick(reference, answer) for reference in ("1", "1, 2")]
     assert process_time() - started < 2
