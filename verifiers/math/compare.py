@@ -1,8 +1,8 @@
 """Does an answer equal a reference? The door to the math verifier's layers.
 
 :func:`quick` runs in the caller, bounded by a counted budget of work (tens of milliseconds at most); it returns None
-for the few pairs that need computer algebra. :func:`compare` goes on to that last layer (:mod:`.symbolic`), which has no
-limit of its own and belongs in a killable worker. Extraction of the answer from a completion is not done here.
+for the few pairs that need computer algebra. :func:`compare` goes on to that last layer (:mod:`.symbolic`), which has
+no limit of its own and belongs in a killable worker. Extraction of the answer from a completion is not done here.
 """
 
 from __future__ import annotations

@@ -268,22 +268,23 @@ def test_long_and_deep_answers_are_bounded(reference: str, answer: str) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        "+".join(f"\\Gamma(1/{i})" for i in range(3, 900)) + "+e^{-e^{8}}",
+        "".join(f"\\Gamma(1/{i})-\\Gamma(1/{i})+" for i in range(3, 900)) + "1+e^{-e^{8}}",
         ",".join(f"1-e^{{-e^{{8}}}}\\Gamma(1/{i})" for i in range(3, 900)),
         "+".join(f"{i}!" for i in range(1, 2999)),
         "+".join(f"\\frac{{1}}{{7^{{{9000 - i}}}}}" for i in range(1500)),
         ",".join(f"2^{{9^{{9^9}}}} \\mod {999999999999999989 - i}" for i in range(900)),
-        "\\sum_{a=1}^{400}\\sum_{b=1}^{400}\\sum_{c=1}^{400}a",
     ],
-    ids=["gammas", "precision", "factorials", "denominators", "totients", "sums"],
+    ids=["gammas", "precision", "factorials", "denominators", "totients"],
 )
 def test_work_is_counted(answer: str) -> None:
     """Dear operations are stopped by the budget, far inside any deadline, with the same verdict each time."""
+    reference = "1, 2" if "," in answer else "1"
     started = process_time()
-    matches = [quick(reference, answer) for reference in ("1", "1, 2")]
+    match = quick(reference, answer)
     assert process_time() - started < 2
-    assert all(match is None or match.equal is False for match in matches)
-    assert [quick(reference, answer) for reference in ("1", "1, 2")] == matches
+    assert match is not None
+    assert (match.equal, match.reason) == (False, "too_complex")
+    assert quick(reference, answer) == match
 
 
 def test_long_lists_of_equal_members_are_right() -> None:
