@@ -54,13 +54,20 @@ def settle(reference: Reading, answer: Reading, stage: Callable[[str], None] | N
     def match(equal: bool | None, reason: str | None = None, detail: str = "") -> Match:
         return Match(equal, "symbolic", reason, detail, reference.text[:200], answer.text[:200])
 
+    def unsettled(why: str) -> Match:
+        """Nobody can tell: the reference's fault where it alone holds an integral, a sum or a limit."""
+        hard = [each.node is not None and contains(each.node, "big") for each in (reference, answer)]
+        if hard == [True, False]:
+            return match(None, "bad_reference", f"{why} (the reference is an unevaluated integral, sum or limit)")
+        return match(False, "too_complex", why)
+
     tell("reference")
     try:
         expected = _parse(reference.text)
     except NotParsed:
         if reference.node is None:
             return match(None, "bad_reference", "no parser can read the reference")
-        return match(False, "too_complex", "not settled within the precision allowed")
+        return unsettled("not settled within the precision allowed")
     tell("answer")
     if (
         answer.node is not None
@@ -75,10 +82,7 @@ def settle(reference: Reading, answer: Reading, stage: Callable[[str], None] | N
     tell("compare")
     verdict = _same(expected, given)
     if verdict is None:
-        hard = any(node is not None and contains(node, "big") for node in (reference.node, answer.node))
-        return match(
-            False, "too_complex", "algebra does not settle it" + (" (unevaluated integral or sum)" if hard else "")
-        )
+        return unsettled("algebra does not settle it")
     return match(verdict)
 
 
