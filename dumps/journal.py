@@ -24,7 +24,6 @@ class Journal:
         self._path = path
         self._held: list[bytes] = []
         self._size = 0
-        self._broken = False
         self._old: BinaryIO | None = None
         self._next: bytes | None = None
         self._at = 0
@@ -75,12 +74,9 @@ class Journal:
 
     def flush(self) -> None:
         """Hand what is held to the system: from here on a kill of this process does not lose it."""
-        if self._broken or not self._held:
-            return
         rest = memoryview(b"".join(self._held))
+        # Let go of it first: what interrupts the loop may leave a torn line, behind which nothing may be written.
         self._held, self._size = [], 0
-        # Whatever interrupts the loop leaves a torn line, behind which nothing may be written.
-        self._broken = True
         try:
             while rest:
                 rest = rest[os.write(self._fd, rest) :]
@@ -88,7 +84,6 @@ class Journal:
             raise  # who reads the stream has had enough, which need not be an error
         except OSError as error:
             raise _cannot(self._path, error) from None
-        self._broken = False
 
     def finish(self) -> None:
         """Write all, for good: what is on the disk survives the machine."""

@@ -75,7 +75,7 @@ class ParquetSource:
         except RolloutError as error:
             return Rejected(number, str(error), text, is_json=True)
         if not self._heads:
-            return Row(number, rollout, b"")
+            return Row(number, rollout, b"{")
         for name in VERDICT_COLUMNS:
             plain.pop(name, None)
         return Row(number, rollout, orjson.dumps(plain)[:-1])

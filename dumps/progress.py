@@ -29,7 +29,7 @@ class Progress:
     summary: Summary = field(default_factory=Summary)
     stage: Stage = Stage.SCORING
     fraction: float | None = None
-    """Of the input read; None where its size is unknown."""
+    """Of the input that is done, from 0 to 1; None where its size is unknown."""
     seconds: float = 0.0
     """Since scoring began, without the check of rows done before."""
     _since: float = field(default_factory=monotonic)

@@ -105,7 +105,7 @@ class Pass:
 
     def _finish(self) -> None:
         self._part.finish()
-        self._progress.update(self._source.fraction())
+        self._update()
         if self._journals.rejects is not None:
             self._journals.rejects.finish()
         if self._log is not None:
@@ -117,7 +117,6 @@ class Pass:
             self._log.finish()
 
     def _score(self) -> None:
-        progress, source = self._progress, self._source
         place = 0 if self._engine.grouped else -1
         for graded in self._engine.stream(self._rollouts()):
             if place < 0:
@@ -125,8 +124,13 @@ class Pass:
             if place >= self._done:
                 self._write(place, graded)
                 if place % TICK == 0:
-                    progress.update(source.fraction())
+                    self._update()
             place += 1
+
+    def _update(self) -> None:
+        """Tell how much is done: the share of the input that has been read, less the rows that wait for a verdict."""
+        read = self._source.fraction()
+        self._progress.update(None if read is None or not self._read else read * self._summary.rows / self._read)
 
     def _write(self, place: int, graded: Graded) -> None:
         number, head, group = self._waiting.pop(place)
@@ -217,7 +221,7 @@ class Pass:
         self._summary.resumed += 1
         self._recall(row.number)
         if self._done % TICK == 0:
-            self._progress.update(self._source.fraction())
+            self._update()
         return True
 
     def _recall(self, number: int) -> None:
