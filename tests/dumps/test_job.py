@@ -235,7 +235,7 @@ def test_a_spoilt_line_in_the_part_is_scored_again(tmp_path: Path, score: Scorin
         assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
-CHANGES: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
+CHANGES: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
     "scorer": ("another recipe", lambda call: call.update(scorer="Slow")),
     "map": ("another --map", lambda call: call.update(mapping={"reference": "id"})),
     "limit": ("another --limit", lambda call: call.update(limit=1999)),
@@ -358,7 +358,7 @@ def test_a_full_disk_is_an_error_that_a_later_run_mends(
         return real(fd, data)
 
     monkeypatch.setattr(journal_module, "HOLD", 1 << 16)
-    monkeypatch.setattr(journal_module.os, "write", full)
+    monkeypatch.setattr("os.write", full)
     with pytest.raises(DumpError, match="No space left on device; free some space"):
         score(source, out)
     monkeypatch.undo()

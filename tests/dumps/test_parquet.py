@@ -19,6 +19,7 @@ from rollout_files import Scoring, read, rollouts, write
 from rewarden.core.errors import DumpError
 from rewarden.dumps import Columns, Row, open_source
 from rewarden.dumps import parquet as module
+from rewarden.dumps.row import VERDICT_COLUMNS
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra `parquet`")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -51,7 +52,7 @@ def test_parquet_to_parquet_keeps_every_type(tmp_path: Path, score: Scoring, cou
     pq.write_table(table, tmp_path / "in.parquet", row_group_size=777)
     score(tmp_path / "in.parquet", tmp_path / "out.parquet")
     out = pq.read_table(tmp_path / "out.parquet")
-    assert out.column_names == [*(n for n in table.column_names if n != "outcome"), *module.VERDICT_COLUMNS]
+    assert out.column_names == [*(n for n in table.column_names if n != "outcome"), *VERDICT_COLUMNS]
     for name in table.column_names[:-1]:
         assert out[name].type == table[name].type
         before, after = (found[name] if name != "precise" else found[name].cast("int64") for found in (table, out))
@@ -162,7 +163,7 @@ def test_chat_messages_stay_messages(tmp_path: Path, score: Scoring) -> None:
     score(source, tmp_path / "out.parquet")
     rows = list(open_source(str(tmp_path / "out.parquet"), Columns()))
     assert all(isinstance(row, Row) for row in rows)
-    assert rows[1].rollout.completion[0].tool_calls == [{"name": "f"}]  # type: ignore[union-attr, index]
+    assert rows[1].rollout.completion[0].tool_calls == [{"name": "f"}]  # type: ignore[union-attr]
 
 
 def test_damaged_files_are_an_error(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rollout_files import REJECTS
 
 from rewarden.core.errors import DumpError, RolloutError
+from rewarden.core.rollout import FIELDS
 from rewarden.dumps.row import DEPTH, VERDICT_COLUMNS, Columns, Rejected, Row, read_json
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -20,15 +21,13 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
     max_leaves=12,
 )
-FIELDS = {"id", "prompt", "completion", "reference", "metadata"}
 ROWS = st.builds(
     lambda own, others: own | others,
     st.fixed_dictionaries({"completion": TEXT}, optional={"id": TEXT, "prompt": TEXT, "reference": VALUES}),
     st.dictionaries(st.sampled_from(["answer", "weight", "reward", "verdict"]) | TEXT, VALUES, max_size=5).map(
-        lambda found: {f"{key}_" if key in FIELDS or key in ROLLOUT else key: value for key, value in found.items()}
+        lambda found: {f"{key}_" if key in FIELDS else key: value for key, value in found.items()}
     ),
 )
-ROLLOUT = set(Columns()._fields)
 
 
 def parse(line: bytes | str, **mapping: str) -> Row | Rejected:
