@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
 
@@ -29,7 +30,10 @@ from .spill import Spill
 from .verdict import Graded, ScorerStamp, Trace, Verdict, ungraded
 
 CHUNK = 1024
-"""Rollouts in one step of a stream: large enough to fill the workers, small enough for memory and for progress."""
+"""Rollouts in one step of a stream, at most: enough to fill the workers, few enough for memory."""
+
+CHUNK_SECONDS = 0.25
+"""How long a step should take: slow scorers get smaller steps, so that progress shows and a kill costs little."""
 
 AHEAD = 4
 """Chunks begun before the oldest one is waited for, so that the pool works while rows are read and written."""
@@ -114,16 +118,18 @@ class Engine:
     # -- streams ------------------------------------------------------------------------------------------------------
 
     def _stream_rows(self, rollouts: Iterable[Rollout]) -> Iterator[Graded]:
+        pace = _Pace()
         under_way: deque[Callable[[], list[Graded]]] = deque()
-        for chunk in _chunks(rollouts):
+        for chunk in _chunks(rollouts, pace):
             under_way.append(self._begin(chunk, None))
             if len(under_way) > AHEAD:
-                yield from under_way.popleft()()
+                yield from pace.timed(under_way.popleft())
         while under_way:
-            yield from under_way.popleft()()
+            yield from pace.timed(under_way.popleft())
 
     def _stream_groups(self, rollouts: Iterable[Rollout]) -> Iterator[Graded]:
         """Chunks are made of whole groups; their verdicts wait in `done` until every earlier row has left."""
+        pace = _Pace()
         assembler = Assembler(whole_input=self._whole_input, wait_s=self.recipe.limits.group_wait_s)
         done: Spill[Graded] = Spill()
         under_way: deque[tuple[list[int], Callable[[], list[Graded]]]] = deque()
@@ -132,14 +138,14 @@ class Engine:
         def collect() -> Iterator[Graded]:
             nonlocal due
             rows, finish = under_way.popleft()
-            for row, graded in zip(rows, finish(), strict=True):
+            for row, graded in zip(rows, pace.timed(finish), strict=True):
                 done.put(row, graded)
             while due in done:
                 yield done.pop(due)
                 due += 1
 
         try:
-            for groups in _group_chunks(rollouts, assembler):
+            for groups in _group_chunks(self._leaving(rollouts, assembler), pace):
                 chunk = [rollout for group in groups for rollout in assembler.take(group)]
                 rows = [row for group in groups for row in group.rows]
                 under_way.append((rows, self._begin(chunk, groups)))
@@ -150,6 +156,21 @@ class Engine:
         finally:
             assembler.close()
             done.close()
+
+    def _leaving(self, rollouts: Iterable[Rollout], assembler: Assembler) -> Iterator[Group]:
+        """Groups as they are complete, or given up. A rollout whose verdict needs no others is one by itself."""
+        for row, rollout in enumerate(rollouts):
+            whole = assembler.add(row, rollout, alone=not self._needs_group(rollout))
+            if whole is not None:
+                yield whole
+            yield from assembler.overdue()
+        yield from assembler.rest()
+
+    def _needs_group(self, rollout: Rollout) -> bool:
+        if self._whole_input or any(isinstance(f.rule, Follow) and f.rule.on == "group" for f in self._follows):
+            return True
+        steps = [*self._follows, *([route] if (route := self._route(rollout)) is not None else [])]
+        return any(scorer.unit is not Unit.ROLLOUT for step in steps for scorer in step.scorers)
 
     # -- one chunk ----------------------------------------------------------------------------------------------------
 
@@ -194,14 +215,20 @@ class Engine:
         for i, rollout in enumerate(chunk):
             if verdicts[i] is not None:
                 continue
-            for number, route in enumerate(routes):
-                if all(condition.holds(recipes.lookup(rollout, condition.field)) for condition in route.rule.when):
-                    taken.setdefault(number, []).append(i)
-                    break
+            route = self._route(rollout)
+            if route is not None:
+                taken.setdefault(routes.index(route), []).append(i)
             else:
                 why = f"no route of the recipe {self.recipe.name!r} takes this rollout; add one without `when`"
                 verdicts[i] = ungraded(Reason.NO_ROUTE, why, id=rollout.id)
         return [(routes[number], rows) for number, rows in sorted(taken.items())]
+
+    def _route(self, rollout: Rollout) -> _Step | None:
+        """The first route whose conditions all hold."""
+        for route in self._routes:
+            if all(condition.holds(recipes.lookup(rollout, condition.field)) for condition in route.rule.when):
+                return route
+        return None
 
     def _begin_step(
         self,
@@ -315,34 +342,44 @@ class Engine:
         self.close()
 
 
-def _chunks(rollouts: Iterable[Rollout]) -> Iterator[list[Rollout]]:
+class _Pace:
+    """How many rollouts the next chunk should have, by how long the last one took."""
+
+    def __init__(self) -> None:
+        self._size = CHUNK // 16
+        self._last = perf_counter()
+
+    @property
+    def size(self) -> int:
+        return max(1, min(self._size, CHUNK))
+
+    def timed(self, finish: Callable[[], list[Graded]]) -> list[Graded]:
+        """Wait for a chunk, and learn from the time since the one before."""
+        graded = finish()
+        now = perf_counter()
+        self._size = int(len(graded) * CHUNK_SECONDS / max(now - self._last, 1e-6))
+        self._last = now
+        return graded
+
+
+def _chunks(rollouts: Iterable[Rollout], pace: _Pace) -> Iterator[list[Rollout]]:
     chunk: list[Rollout] = []
     for rollout in rollouts:
         chunk.append(rollout)
-        if len(chunk) == CHUNK:
+        if len(chunk) >= pace.size:
             yield chunk
             chunk = []
     if chunk:
         yield chunk
 
 
-def _group_chunks(rollouts: Iterable[Rollout], assembler: Assembler) -> Iterator[list[Group]]:
-    """Complete (or given up) groups as they come about, about `CHUNK` rollouts at a time."""
+def _group_chunks(groups: Iterable[Group], pace: _Pace) -> Iterator[list[Group]]:
     chunk: list[Group] = []
     size = 0
-
-    def leaving() -> Iterator[Group]:
-        for row, rollout in enumerate(rollouts):
-            whole = assembler.add(row, rollout)
-            if whole is not None:
-                yield whole
-            yield from assembler.overdue()
-        yield from assembler.rest()
-
-    for group in leaving():
+    for group in groups:
         chunk.append(group)
         size += len(group.rows)
-        if size >= CHUNK:
+        if size >= pace.size:
             yield chunk
             chunk, size = [], 0
     if chunk:

@@ -48,9 +48,9 @@ class Assembler:
         self._open: dict[str, Group] = {}
         self._held: Spill[Rollout] = Spill(in_memory)
 
-    def add(self, row: int, rollout: Rollout) -> Group | None:
-        """The group that this rollout completes, if it does."""
-        key = "" if self._whole_input else rollout.group_key
+    def add(self, row: int, rollout: Rollout, *, alone: bool = False) -> Group | None:
+        """The group that this rollout completes, if it does. `alone`: whatever it says, it needs no others."""
+        key = "" if self._whole_input else None if alone else rollout.group_key
         self._held.put(row, rollout)
         if key is None:
             return Group(None, [row])

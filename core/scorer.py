@@ -166,7 +166,7 @@ def check_protocol(scorer: Scorer) -> None:
         raise ScorerError(f"{what}: config() must give JSON values: {error}") from None
 
 
-Function = Callable[[View], Any]
+Function = Callable[[Any], Any]
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
@@ -182,7 +182,7 @@ class FunctionScorer(Scorer):
         self.__dict__.update(attributes)
         check_protocol(self)
 
-    def __call__(self, rollout: View) -> Any:
+    def __call__(self, rollout: Any) -> Any:
         return self.function(rollout)
 
     def __reduce__(self) -> tuple[Any, ...]:

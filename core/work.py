@@ -64,6 +64,10 @@ def checked(verdicts: Any, count: int) -> list[Verdict]:
     for verdict in out:
         if not isinstance(verdict, Verdict):
             raise TypeError(f"score() returned a {type(verdict).__name__} instead of a Verdict")
+        try:
+            verdict.to_json()
+        except TypeError as error:
+            raise TypeError(f"a verdict must be made of JSON values: {error}") from None
     return out
 
 

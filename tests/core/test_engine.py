@@ -55,8 +55,8 @@ def test_no_rollouts_no_verdicts() -> None:
 def test_a_failing_row_is_ungraded_and_spares_the_others(cache: str | None) -> None:
     """What a scorer raises, or returns in place of a verdict, is the verdict of its row alone."""
     with Engine("own_scorers:Picky", cache=cache) as engine:
-        verdicts = engine.score(rollouts("a", "raise", "bb", "rubbish", "none", "nan", "peek", "ccc"))
-    assert rewards(verdicts) == [1, None, 2, None, None, None, None, 3]
+        verdicts = engine.score(rollouts("a", "raise", "bb", "rubbish", "none", "nan", "peek", "ccc", "object"))
+    assert rewards(verdicts) == [1, None, 2, None, None, None, None, 3, None]
     assert {verdict.reason for verdict in verdicts if verdict.reward is None} == {Reason.SCORER_ERROR}
     assert "boom" in verdicts[1].explanation
     assert "reads" in verdicts[6].explanation
@@ -356,3 +356,42 @@ def test_chunking_never_shows(groups: list[int], chunk: int, ahead: int, in_orde
                 patch.setattr(engine_module, "AHEAD", ahead)
                 assert [graded.verdict for graded in engine.stream(iter(asked))] == expected[scorer]
     assert len(expected["Rank"]) == len(asked)
+
+
+def test_rows_that_need_no_group_do_not_wait_for_one() -> None:
+    """In a recipe with a group route, rollouts of the other routes leave at once."""
+    mixed = Recipe.model_validate(
+        {
+            "name": "mixed",
+            "routes": [
+                {"when": [{"field": "reference", "op": "missing"}], "parts": [{"scorer": "own_scorers:Rank"}]},
+                {"parts": [{"scorer": "own_scorers:Length"}]},
+            ],
+        }
+    )
+    fed: list[int] = []
+
+    def feed() -> Iterator[Rollout]:
+        for number in range(20_000):
+            fed.append(number)
+            yield Rollout(completion="xx", reference="r", group="one")
+
+    with Engine(mixed, cache=None) as engine:
+        assert next(iter(engine.stream(feed()))).verdict.reward == 2
+    assert len(fed) < 10_000
+
+
+def test_slow_scorers_get_small_steps() -> None:
+    """A stream over a slow scorer yields its first verdict long before a thousand rollouts are read."""
+    fed: list[int] = []
+
+    def feed() -> Iterator[Rollout]:
+        for number in range(2_000):
+            fed.append(number)
+            yield Rollout(completion=f"{number}")
+
+    with Engine("own_scorers:Slow", cache=None) as engine:
+        stream = engine.stream(feed())
+        for _ in range(400):
+            next(stream)
+    assert len(fed) < 1_600

@@ -18,8 +18,8 @@ def test_every_rollout_is_in_one_group(members: list[tuple[int, bool]], in_memor
     """Whatever comes in whatever order leaves exactly once, with its own kind, in order; spilled or not."""
     assembler = Assembler(in_memory=in_memory)
     out = []
-    for row, (group, alone) in enumerate(members):
-        whole = assembler.add(row, Rollout(id=str(row), completion="", group=None if alone else str(group)))
+    for row, (name, alone) in enumerate(members):
+        whole = assembler.add(row, Rollout(id=str(row), completion="", group=None if alone else str(name)))
         if whole is not None:
             out.append((whole, assembler.take(whole)))
     out += [(group, assembler.take(group)) for group in assembler.rest()]

@@ -58,7 +58,8 @@ def test_builtin_names_are_not_taken_over() -> None:
 
 
 def _made(**attributes: Any) -> Scorer:
-    return type("Made", (own_scorers.Length,), attributes)()
+    made: Scorer = type("Made", (own_scorers.Length,), attributes)()
+    return made
 
 
 @pytest.mark.parametrize(
@@ -123,8 +124,8 @@ class _Fragile(own_scorers.Length):
         ]
 
 
-class _Generous(own_scorers.Length):
-    reads = ("completion", "reference")
+class _Generous(Scorer):
+    name = "generous"
 
     def score(self, rollouts: Sequence[Any], prior: Sequence[Any]) -> list[Verdict]:
         return [rewarden.incorrect() if not rollout.reference else rewarden.correct() for rollout in rollouts]

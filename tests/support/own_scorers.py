@@ -33,6 +33,16 @@ class Length(Scorer):
         return [rewarden.scored(self.factor * len(rollout.completion)) for rollout in rollouts]
 
 
+class Slow(Length):
+    """Takes two milliseconds for each."""
+
+    name = "slow"
+
+    def score(self, rollouts: Sequence[Any], prior: Sequence[Any]) -> list[Verdict]:
+        time.sleep(0.002 * len(rollouts))
+        return super().score(rollouts, prior)
+
+
 class Picky(Scorer):
     """Raises on some completions, and returns rubbish on others."""
 
@@ -50,6 +60,8 @@ class Picky(Scorer):
                 continue
             elif rollout.completion == "nan":
                 out.append(rewarden.scored(float("nan")))
+            elif rollout.completion == "object":
+                out.append(rewarden.scored(1.0, evidence={"what": object()}))
             elif rollout.completion == "peek":
                 out.append(rewarden.scored(rollout.reference))
             else:

@@ -172,7 +172,10 @@ def escaped_child() -> int:
 
 def forked_twin() -> int:
     """A child that returns from the handler as if it were the worker."""
-    return 1 if os.fork() else 2
+    if os.fork():
+        time.sleep(0.1)
+        return 1
+    return 2
 
 
 def close_descriptors() -> int:
@@ -411,6 +414,30 @@ class Hoard:
         return payload
 
 
+def change_group() -> NoReturn:
+    """Leave the group that would be killed, and do not end."""
+    os.setpgid(0, os.getpgid(os.getppid()))
+    spin_in_python()
+
+
+poisoned = False
+
+
+def poison() -> int:
+    """Prepare the end of a later item in the same worker."""
+    global poisoned  # noqa: PLW0603 - that is the point
+    poisoned = True
+    time.sleep(0.02)
+    return 1
+
+
+def trip() -> int:
+    """Die of what another has prepared."""
+    if poisoned:
+        segfault()
+    return 1
+
+
 def leave(code: int) -> None:
     """End the process without a word."""
     os._exit(code)
@@ -421,6 +448,9 @@ def sys_exit() -> None:
     sys.exit()
 
 
+ACTS["change_group"] = change_group
+ACTS["poison"] = poison
+ACTS["trip"] = trip
 ACTS["leave"] = leave
 ACTS["sys_exit"] = sys_exit
 
