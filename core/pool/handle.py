@@ -226,8 +226,13 @@ class Handle:
             self.kill()
 
     def kill(self) -> None:
-        """Send SIGKILL to the group. Safe: until we reap it through the zygote, its number is nobody else's."""
+        """Send SIGKILL to it and to its group. Safe: until it is reaped by the zygote, its number is nobody else's.
+
+        To both, because what it runs may have put it into another group.
+        """
         if self.pid:
+            with suppress(OSError):
+                os.kill(self.pid, signal.SIGKILL)
             with suppress(OSError):
                 os.killpg(self.pid, signal.SIGKILL)
 

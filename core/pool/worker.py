@@ -203,13 +203,14 @@ class _Threads:
     def linger(self) -> bool:
         """Whether there are more threads than there were.
 
-        The kernel counts a thread at once, Python when it first runs: it gets a millisecond to do so, or to be gone.
-        Threads that Python never counts belong to a C library, which keeps them for later: they are accepted.
+        The kernel counts a thread at once, Python when it first runs, which takes a while on a busy machine: up to a
+        quarter of a second is spent on telling. Threads that Python never counts belong to a C library, which keeps
+        them for later: they are accepted, and not asked about again.
         """
         if system.native_threads() <= self._native:
             return _thread._count() > self._python  # noqa: SLF001
-        for _ in range(4):
-            time.sleep(0.00025)
+        for attempt in range(10):
+            time.sleep(0.00025 * 2**attempt)
             if _thread._count() > self._python:  # noqa: SLF001
                 return True
             if system.native_threads() <= self._native:

@@ -211,4 +211,6 @@ class Zygote:
 
 def _kill_group(pid: int) -> None:
     with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(OSError):
         os.killpg(pid, signal.SIGKILL)

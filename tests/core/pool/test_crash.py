@@ -138,8 +138,9 @@ def test_a_stopped_zygote_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
         assert pool.stats.zygotes == 2
 
 
-def test_a_stopped_idle_worker_does_not_hold_work() -> None:
+def test_a_stopped_idle_worker_does_not_hold_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was given to a worker that does not move is given to another."""
+    monkeypatch.setattr("rewarden.core.pool.watch.STALLED_NS", 10**9)
     with Pool(workers=1) as pool:
         pool.submit(handlers.echo, [1], BUDGET).wait(30)
         os.kill(pool.pids[0], signal.SIGSTOP)

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -162,20 +161,25 @@ while len(pool.pids) < 3:
     time.sleep(0.01)
 time.sleep(0.5)
 print(pool.zygote_pid, *pool.pids, flush=True)
+sys.stdin.readline()
 """
 
 
-def started(ending: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    """A parent whose workers are busy in three ways, and the processes below it."""
-    parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT + ending], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
-    )
-    assert parent.stdout is not None
-    pids = [int(pid) for pid in parent.stdout.readline().split()]
-    assert len(pids) == 4
-    assert all(alive(pid) for pid in pids)
-    yield parent, pids
-    parent.stdout.close()
+def run_parent(ending: str) -> list[int]:
+    """Run a parent whose workers are busy in three ways, let it end, and return the processes that were below it."""
+    command = [sys.executable, "-c", PARENT + ending]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT
+    ) as parent:
+        assert parent.stdout is not None
+        pids = [int(pid) for pid in parent.stdout.readline().split()]
+        assert len(pids) == 4
+        assert all(alive(pid) for pid in pids)
+        assert parent.stdin is not None
+        parent.stdin.write("\n")
+        parent.stdin.flush()
+        parent.wait(30)
+    return pids
 
 
 @pytest.mark.parametrize(
@@ -192,15 +196,15 @@ def started(ending: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
 )
 def test_nothing_survives_the_parent(ending: str) -> None:
     """However the parent ends, its zygote and workers are gone at once, also in the middle of C code."""
-    for parent, pids in started(ending):
-        parent.wait(30)
-        if "SIGSTOP" in ending:
-            os.kill(pids[0], signal.SIGCONT)  # a stopped zygote can only act once it runs
-        assert gone(pids, 5)
+    pids = run_parent(ending)
+    if "SIGSTOP" in ending:
+        os.kill(pids[0], signal.SIGCONT)  # a stopped zygote can only act once it runs
+    assert gone(pids, 5)
 
 
 def test_a_forked_child_does_not_disturb_the_pool() -> None:
     """In a child of the parent the pool refuses work and its close does nothing; the parent's goes on."""
+    before = open_descriptors("self")
     with Pool(workers=2) as pool:
         batch = pool.submit(handlers.square, range(500), BUDGET)
         pids = processes(pool)
@@ -213,6 +217,7 @@ def test_a_forked_child_does_not_disturb_the_pool() -> None:
                 code = 0 if "in each process" in str(error) else 2
             batch.cancel()
             pool.close()
+            code += 4 * (open_descriptors("self") > before)  # none of the parent's ends of its workers
             with Pool(workers=1) as own:
                 code += own.submit(handlers.echo, [3], BUDGET).wait(30)[0].value != 3
             gc.collect()
@@ -225,15 +230,10 @@ def test_a_forked_child_does_not_disturb_the_pool() -> None:
 
 def test_a_forked_child_that_outlives_the_parent_keeps_no_worker_alive() -> None:
     """It holds no copy of a worker's socket."""
-    code = PARENT + (
-        "import os, signal\nif os.fork() == 0:\n    time.sleep(30); os._exit(0)\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    ending = (
+        "import os, signal\nif os.fork() == 0:\n    time.sleep(20); os._exit(0)\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
-    assert parent.stdout is not None
-    pids = [int(pid) for pid in parent.stdout.readline().split()]
-    parent.wait(30)
-    assert gone(pids, 5)
-    parent.stdout.close()
+    assert gone(run_parent(ending), 5)
 
 
 def test_multiprocessing_children_do_not_disturb_the_pool() -> None:
