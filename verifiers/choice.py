@@ -11,10 +11,17 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
-from ..core.extraction import Extraction, Policy, choice_letter, extract, extract_reference
-from ..core.letters import listed_letters, short_letters
+from ..core.extraction import (
+    Extraction,
+    Policy,
+    choice_letter,
+    extract,
+    extract_reference,
+    listed_letters,
+    short_letters,
+    visible,
+)
 from ..core.reasons import Reason
-from ..core.thinking import visible
 from ..core.verdict import Verdict, correct, incorrect
 from .answer import AnswerScorer, BadReferenceError, accepted, grade_answer, shown, with_evidence
 from .text import check_choice, without_wrapper

@@ -14,8 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from ..core.extraction import Extraction
-from ..core.thinking import visible
+from ..core.extraction import Extraction, visible
 
 MAX_DEPTH = 100
 """Arrays and objects within each other."""

@@ -15,9 +15,8 @@ from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
 from ..core.errors import RecipeError
-from ..core.extraction import Extraction, Policy, extract, extract_reference
+from ..core.extraction import Extraction, Policy, extract, extract_reference, visible
 from ..core.reasons import Reason
-from ..core.thinking import visible
 from ..core.verdict import Outcome, Verdict, correct, incorrect
 from .answer import AnswerScorer, BadReferenceError, accepted, grade_answer, shown, with_evidence
 from .quantity import MAX_LENGTH, Quantity, read_quantity

@@ -13,9 +13,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from ..core.extraction import Extraction, Policy, extract
+from ..core.extraction import Extraction, Policy, extract, visible
 from ..core.reasons import Reason
-from ..core.thinking import visible
 from ..core.verdict import Outcome, Verdict, correct, incorrect, no_answer
 from .answer import AnswerScorer, BadReferenceError, accepted, grade_answer
 from .unicode import normal_form

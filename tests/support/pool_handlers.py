@@ -432,7 +432,8 @@ def poison() -> int:
 
 
 def trip() -> int:
-    """Die of what another has prepared."""
+    """Die, a little later, of what another has prepared."""
+    time.sleep(0.2)
     if poisoned:
         segfault()
     return 1

@@ -2,6 +2,7 @@
 
 ``quick`` and ``canonical`` run in the caller; ``compare`` may go on to the last layer and belongs in a killable worker.
 """
+
 from __future__ import annotations
 
 from .canonical import canonical

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rewarden.core.extraction import visible
 from rewarden.core.reasons import Reason
 from rewarden.core.scorer import Prior, Scorer, Unit
-from rewarden.core.thinking import visible
 from rewarden.core.verdict import Verdict, scored, ungraded
 
 

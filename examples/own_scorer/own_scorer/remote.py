@@ -10,9 +10,9 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from rewarden.core.budget import Budget
+from rewarden.core.extraction import visible
 from rewarden.core.reasons import Reason
 from rewarden.core.scorer import Prior, Resource, Scorer
-from rewarden.core.thinking import visible
 from rewarden.core.verdict import Verdict, scored, ungraded
 
 

@@ -131,10 +131,18 @@ def test_unpickling_a_payload_counts_as_its_work(pool: Pool) -> None:
 
 def test_a_death_that_another_item_prepared_is_not_charged(pool: Pool) -> None:
     """Under suspicion an item runs in a worker that nothing has run in before."""
-    for _ in range(8):
+    for _ in range(3):
         pool.submit(handlers.act, [("poison",)] * 8, BUDGET).wait(30)
+        brief = pool.submit(handlers.sleep, [0.05], BUDGET)
         (report,) = pool.submit(handlers.act, [("trip",)], BUDGET).wait(30)
         assert (report.fault, report.value) == (None, 1)
+        brief.wait(30)
+
+
+def test_a_child_that_returns_from_the_handler_is_no_worker(pool: Pool) -> None:
+    """Its value is not taken for the item's, though it comes first."""
+    reports = pool.submit(handlers.act, [("forked_twin",), *range(30)], BUDGET).wait(30)
+    assert [report.value for report in reports] == [1, *(i * i for i in range(30))]
 
 
 def test_a_worker_that_changed_its_group_is_killed(pool: Pool) -> None:

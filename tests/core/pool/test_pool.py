@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import pytest
 
 from rewarden.core.errors import PoolError
 from rewarden.core.pool import Budget, Fault, Pool, Report, stage
+from rewarden.core.pool.batch import Batch, Ledger, Outcome, Work
 
 BUDGET = Budget()
 
@@ -41,6 +43,16 @@ def test_waiting_again_gives_the_same(pool: Pool) -> None:
     first = batch.wait(30)
     assert batch.wait() == first
     assert sorted((index, report.value) for index, report in batch) == [(i, i) for i in range(100)]
+
+
+def test_of_several_results_the_first_counts() -> None:
+    """An item that ran twice is reported once."""
+    ledger = Ledger(Work(b"", b"", []), [b"1", b"2"], BUDGET)
+    batch = Batch(ledger, lambda _: None)
+    for value in (1, 2):
+        batch.settle([(0, Outcome(None, pickle.dumps(value)))])
+    batch.settle([(1, Outcome(None, pickle.dumps(3)))])
+    assert [(index, report.value) for index, report in batch] == [(0, 1), (1, 3)]
 
 
 def test_an_empty_batch_is_done(pool: Pool) -> None:

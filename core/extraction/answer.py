@@ -22,22 +22,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .boxes import MAX_BOXES, Box, BoxGroup, boxed_spans, last_box, last_group
+from .boxes import MAX_BOXES, BoxGroup, last_box, last_group
+from .last_value import Found, is_bare, last_output, last_value, span_at, whole_span
 from .letters import listed_letters, prose_letters, short_letters
 from .statements import is_placeholder, last_hash, last_statement
-from .thinking import strip_thinking, visible
-from .values import Found, is_bare, last_output, last_value, span_at, whole_span
-
-__all__ = [
-    "Box",
-    "Extraction",
-    "Policy",
-    "boxed_spans",
-    "choice_letter",
-    "extract",
-    "extract_reference",
-    "strip_thinking",
-]
+from .thinking import visible
 
 Policy = Literal["strict", "last_boxed", "lenient"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from .values import JOINT, NUMBER, OR, Found, Span, distinct, is_bare, joined, last_value, span_at
+from .last_value import JOINT, NUMBER, OR, Found, Span, distinct, is_bare, joined, last_value, span_at
 
 _MAX_MENTIONS = 24
 _MAX_STATEMENT = 400
