@@ -13,7 +13,16 @@ from __future__ import annotations
 
 from .core.budget import Budget
 from .core.engine import Engine
-from .core.errors import RecipeError, RewardenError, RolloutError, ScorerError, UnknownScorerError
+from .core.errors import (
+    DumpError,
+    PoolError,
+    RecipeError,
+    RewardenError,
+    RolloutError,
+    ScorerError,
+    UnknownScorerError,
+)
+from .core.extraction import extract, visible
 from .core.reasons import Reason
 from .core.recipe import Recipe
 from .core.registry import register
@@ -36,10 +45,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Budget",
+    "DumpError",
     "Engine",
     "Graded",
     "Message",
     "Outcome",
+    "PoolError",
     "Reason",
     "Recipe",
     "RecipeError",
@@ -56,10 +67,12 @@ __all__ = [
     "UnknownScorerError",
     "Verdict",
     "correct",
+    "extract",
     "incorrect",
     "no_answer",
     "register",
     "scored",
     "scorer",
     "ungraded",
+    "visible",
 ]

@@ -23,7 +23,7 @@ from typing import Any
 from .core.errors import RewardenError
 from .core.rollout import Rollout
 from .core.scorer import Resource, Scorer, Unit, check_protocol
-from .core.verdict import Outcome, Verdict
+from .core.verdict import Verdict
 from .core.work import views_of
 
 HOSTILE_COMPLETIONS: tuple[Any, ...] = (
@@ -34,6 +34,12 @@ HOSTILE_COMPLETIONS: tuple[Any, ...] = (
     "\\boxed{" * 2000,
     "<think>" * 2000,
     "(" * 20_000,
+    "\\boxed{" + "f(x+" * 40 + "1" + ")" * 40 + "}",
+    "\\boxed{" + "2\\frac{1}{" * 40 + "1" + "}" * 40 + "}",
+    "\\boxed{" + "\\" * 15_000 + "}",
+    "\\boxed{1_{" + " " * 15_000 + "}}",
+    "\\boxed{" + "\\text{" * 2000 + "}" * 2000 + "}",
+    "<answer>" + "`" * 15_000 + "</answer>",
     "9^{9^{9^{9^9}}}",
     "1E9999999999",
     "١٢٣ ½ ∞ 𝟙 ＃",
@@ -76,7 +82,7 @@ def check_scorer(
     law(again is None or _plain(verdicts) == _plain(again), "scoring twice gave different verdicts")
     for verdict in verdicts:
         try:
-            law(Verdict.from_dict(_json(verdict)) is not None, "")
+            law(Verdict.from_dict(_json(verdict)).to_json() == verdict.to_json(), "a verdict changes when it is stored")
         except (TypeError, ValueError) as error:
             law(False, f"a verdict is not JSON: {error}")
     if scorer.resource is Resource.CPU:
@@ -97,14 +103,12 @@ def check_scorer(
     base = rollouts[0]
     for completion in HOSTILE_COMPLETIONS:
         hostile = Rollout.parse({**base.model_dump(exclude_unset=True), "completion": completion})
-        some = _score(
+        _score(
             scorer,
             [hostile, *rollouts[1:]] if scorer.unit is not Unit.ROLLOUT else [hostile],
             faults,
             repr(completion)[:60],
         )
-        for verdict in some or []:
-            law(verdict.outcome is not Outcome.UNGRADED or verdict.reward is None, "an ungraded verdict has a reward")
     if "reference" in scorer.reads:
         for reference in bad_references:
             given = [rollout.model_copy(update={"reference": reference}) for rollout in rollouts]

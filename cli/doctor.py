@@ -12,8 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from ..core.extras import installed, requirements
 from .console import complain, table
-from .extras import installed, requirements
 
 PATIENCE_S = 60.0
 """Seconds until a self-test that does not end has failed."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..core.extras import missing
 from .console import table
-from .extras import missing
 
 
 def scorers() -> None:

@@ -26,9 +26,10 @@ Key = bytes
 def digest(stamp: str, fields: Iterable[Any], salt: str = "", prior: Mapping[str, Verdict] | None = None) -> Key:
     """16 bytes over the scorer's stamp digest and the values of the fields that it reads, in order.
 
-    Every value is written with its kind and its length, so that no two different inputs give the same bytes.
+    Every value is written with its kind and its length, so that no two different inputs give the same bytes. May raise
+    for values that are no JSON, such as nesting a thousand deep.
     """
-    pieces = [stamp]
+    pieces = [f"{len(stamp)}:{stamp}"]
     for value in fields:
         if type(value) is str:
             pieces.append(f"s{len(value)}:{value}")
@@ -36,9 +37,9 @@ def digest(stamp: str, fields: Iterable[Any], salt: str = "", prior: Mapping[str
             text = _json(value)
             pieces.append(f"j{len(text)}:{text}")
     if salt:
-        pieces.append(f"salt:{salt}")
+        pieces.append(f"salt{len(salt)}:{salt}")
     if prior:
-        pieces += [f"{name}={verdict.to_json().decode()}" for name, verdict in sorted(prior.items())]
+        pieces.append("prior" + _json({name: verdict.to_dict() for name, verdict in prior.items()}))
     return hashlib.blake2b("".join(pieces).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -59,10 +60,11 @@ def _plain_tree(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return _plain_tree(value.model_dump(exclude_unset=True))
     if isinstance(value, Mapping):
-        return sorted((str(key), _plain_tree(item)) for key, item in value.items())
+        return sorted((repr(key), _plain_tree(item)) for key, item in value.items())
     if isinstance(value, (list, tuple)):
         return [_plain_tree(item) for item in value]
-    return value
+    # Python refuses to print integers of more than 4,300 digits in decimal.
+    return hex(value) if type(value) is int else repr(value)
 
 
 class Cache(Protocol):

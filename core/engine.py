@@ -21,6 +21,7 @@ from . import recipe as recipes
 from .combine import combine
 from .execution import Executor
 from .groups import Assembler, Group
+from .pool import PoolStats
 from .reasons import Reason
 from .recipe import Follow, Recipe, Route
 from .registry import create
@@ -56,7 +57,8 @@ class Engine:
 
     `recipe` is a name, a Recipe, or (with `local`) a TOML file or `package.module:Scorer`. `workers` is the number of
     pool processes (one for each core when None). `cache` is "memory", a path to an SQLite file, a Cache, or None for
-    none. May be used from several threads at once. Close it, or use it in a `with` block, to stop its workers.
+    none. May be used from several threads at once. Close it, or use it in a `with` block, to stop its workers. Whoever
+    passes on names from a network must say `local=False`, so that they cannot name code or files.
     """
 
     def __init__(
@@ -73,10 +75,11 @@ class Engine:
         scorers = [scorer for step in (*self._routes, *self._follows) for scorer in step.scorers]
         self._stamp = ScorerStamp(self.recipe.name, self.recipe.version, self.recipe.digest)
         preload = sorted({module for scorer in scorers for module in scorer.preload})
+        self._own_cache: caching.SqliteCache | None = None
         if cache == "memory":
             cache = caching.MemoryCache()
         elif isinstance(cache, (str, Path)):
-            cache = caching.SqliteCache(cache)
+            self._own_cache = cache = caching.SqliteCache(cache)
         self._executor = Executor(self.recipe.limits, workers=workers, cache=cache, preload=preload)
         self._scorers = scorers
         self._whole_input = any(scorer.unit is Unit.BATCH for scorer in scorers)
@@ -94,7 +97,7 @@ class Engine:
         return self._scorers
 
     @property
-    def pool_stats(self) -> Any:
+    def pool_stats(self) -> PoolStats | None:
         """Counters of the worker pool; None while nothing has needed it."""
         pool = self._executor.resources.pool
         return None if pool is None else pool.stats
@@ -113,6 +116,7 @@ class Engine:
 
     def stream(self, rollouts: Iterable[Rollout]) -> Iterator[Graded]:
         """Verdicts in order while rollouts still come, with bounded memory: a recipe with groups spills what waits."""
+        self._executor.resources.check_open()
         return self._stream_groups(rollouts) if self._grouped else self._stream_rows(rollouts)
 
     # -- streams ------------------------------------------------------------------------------------------------------
@@ -330,8 +334,10 @@ class Engine:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Stop workers and threads. Work under way comes back as `ungraded: cancelled`."""
+        """Stop workers and threads. Work under way comes back as `ungraded: cancelled`; new work is refused."""
         self._executor.resources.close()
+        if self._own_cache is not None:
+            self._own_cache.close()
 
     def __enter__(self) -> Self:
         return self
@@ -406,7 +412,7 @@ def _group_facts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 
 def _holds(condition: recipes.Condition, rollout: Rollout, verdict: Verdict, group: dict[str, Any]) -> bool:
-    root, _, rest = condition.field.partition(".")
-    source: Any = {"verdict": verdict, "group": group}.get(root)
-    value = recipes.lookup(rollout, condition.field) if source is None else recipes.lookup(source, rest)
-    return condition.holds(value)
+    if condition.facts is None:
+        return condition.holds(recipes.lookup(rollout, condition.field))
+    facts: Any = verdict if condition.facts == "verdict" else group
+    return condition.holds(recipes.lookup(facts, condition.field.partition(".")[2]))

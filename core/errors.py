@@ -6,6 +6,19 @@ what to do next in its message. Faults of a *rollout* are never exceptions: they
 
 from __future__ import annotations
 
+_SHOWN = 1000
+
+
+def describe(error: BaseException) -> str:
+    """One exception as one short text, whatever its `__str__` does; lone surrogates become question marks."""
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except BaseException as again:  # noqa: BLE001 - a broken __str__ is its author's fault, not ours
+        return f"{name} (its text cannot be shown: {type(again).__name__})"
+    text = text[:_SHOWN].encode("utf-8", "replace").decode()
+    return f"{name}: {text}" if text else name
+
 
 class RewardenError(Exception):
     """The root of all errors of this package."""

@@ -63,7 +63,7 @@ class _Rows:
         self.priors = priors
         self.traces = traces
         self.views = views_of(scorer, rollouts)
-        self.keys: list[caching.Key] = []
+        self.keys: list[caching.Key | None] = []
         self.todo = list(range(len(rollouts)))
         self.verdicts: dict[int, Verdict] = {}
         self.settled: dict[caching.Key, Verdict] = {}
@@ -76,8 +76,10 @@ class _Rows:
         first: dict[caching.Key, int] = {}
         todo = []
         for i, key in enumerate(self.keys):
-            hit = known.get(key)
-            if hit is not None:
+            hit = known.get(key) if key is not None else None
+            if key is None:
+                todo.append(i)
+            elif hit is not None:
                 self.verdicts[i] = hit
                 self.traces[i].cached = True
             elif key in first:
@@ -127,8 +129,9 @@ class _Rows:
 
     def _settle(self, i: int, verdict: Verdict) -> None:
         self.verdicts[i] = verdict
-        if self.keys:
-            self.settled[self.keys[i]] = verdict
+        key = self.keys[i] if self.keys else None
+        if key is not None:
+            self.settled[key] = verdict
 
     def finish(self) -> list[Verdict]:
         """A verdict for each rollout, in order and stamped."""
@@ -148,7 +151,7 @@ class Executor:
         self.resources = Resources(limits, workers=workers, preload=preload)
         self._cache = cache
         self._lock = threading.Lock()
-        self._flights: dict[caching.Key, tuple[Call, int]] = {}
+        self._flights: dict[caching.Key | None, tuple[Call, int]] = {}
 
     # -- rollouts one by one ------------------------------------------------------------------------------------------
 
@@ -161,7 +164,7 @@ class Executor:
             rows.keys = [
                 self._key(scorer, rows.views[i : i + 1], priors[i : i + 1] if priors else ()) for i in rows.todo
             ]
-            rows.look_up(self._known(rows.keys))
+            rows.look_up(self._known([key for key in rows.keys if key is not None]))
         if scorer.resource is Resource.INLINE:
             rows.score_inline()
         elif scorer.resource is Resource.CPU:
@@ -208,7 +211,11 @@ class Executor:
     # -- any unit -----------------------------------------------------------------------------------------------------
 
     def _start_works(
-        self, scorer: Scorer, works: Sequence[Work], keys: Sequence[caching.Key], traces: Sequence[Sequence[Trace]]
+        self,
+        scorer: Scorer,
+        works: Sequence[Work],
+        keys: Sequence[caching.Key | None],
+        traces: Sequence[Sequence[Trace]],
     ) -> Callable[[], list[list[Verdict]]]:
         """Begin these units of work, joining those that are known or under way; the result waits for all."""
         results: list[list[Verdict] | None] = [None] * len(works)
@@ -222,12 +229,12 @@ class Executor:
             for i in range(len(works)):
                 if results[i] is not None:
                     _mark_cached(traces[i])
-                elif keys and keys[i] in self._flights:
-                    joined.append((i, *self._flights[keys[i]]))
+                elif (key := keys[i] if keys else None) in self._flights:
+                    joined.append((i, *self._flights[key]))
                     _mark_cached(traces[i])
                 else:
-                    if keys:
-                        self._flights[keys[i]] = (call, len(mine))
+                    if key is not None:
+                        self._flights[key] = (call, len(mine))
                     mine.append(i)
         my_works, my_keys = [works[i] for i in mine], [keys[i] for i in mine] if keys else []
         try:
@@ -248,11 +255,13 @@ class Executor:
 
         return finish
 
-    def _land(self, done: list[list[Verdict]], keys: Sequence[caching.Key]) -> list[list[Verdict]]:
+    def _land(self, done: list[list[Verdict]], keys: Sequence[caching.Key | None]) -> list[list[Verdict]]:
         """Remember what is done, and let others start the same work anew."""
         if keys:
             store: dict[caching.Key, Verdict] = {}
             for key, verdicts in zip(keys, done, strict=True):
+                if key is None:
+                    continue
                 if len(verdicts) == 1:
                     store[key] = verdicts[0]
                 elif all(verdict.graded for verdict in verdicts):
@@ -265,8 +274,15 @@ class Executor:
 
     # -- cache ----------------------------------------------------------------------------------------------------
 
-    def _key(self, scorer: Scorer, views: Sequence[View], priors: Sequence[Prior]) -> caching.Key:
-        """The key of one unit of work."""
+    def _key(self, scorer: Scorer, views: Sequence[View], priors: Sequence[Prior]) -> caching.Key | None:
+        """The key of one unit of work; None when it cannot have one, and so is neither looked up nor remembered."""
+        try:
+            return self._digest(scorer, views, priors)
+        except Exception:
+            log.warning("no cache key can be made for some input of %s", scorer.name, exc_info=True)
+            return None
+
+    def _digest(self, scorer: Scorer, views: Sequence[View], priors: Sequence[Prior]) -> caching.Key:
         stamp = scorer.stamp.digest
         salted = type(scorer).salt is not Scorer.salt
         keys = [
@@ -283,12 +299,13 @@ class Executor:
             log.warning("the cache cannot be read; scoring without it", exc_info=True)
             return {}
 
-    def _known_groups(self, keys: Sequence[caching.Key], works: Sequence[Work]) -> list[list[Verdict] | None]:
+    def _known_groups(self, keys: Sequence[caching.Key | None], works: Sequence[Work]) -> list[list[Verdict] | None]:
         members = [
-            [_member(key, place) for place in range(len(work.views))] for key, work in zip(keys, works, strict=True)
+            [] if key is None else [_member(key, place) for place in range(len(work.views))]
+            for key, work in zip(keys, works, strict=True)
         ]
         known = self._known([key for group in members for key in group])
-        return [[known[key] for key in group] if all(key in known for key in group) else None for group in members]
+        return [[known[k] for k in group] if group and all(k in known for k in group) else None for group in members]
 
     def _store(self, verdicts: dict[caching.Key, Verdict]) -> None:
         assert self._cache is not None

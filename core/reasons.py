@@ -37,6 +37,8 @@ class Reason(StrEnum):
     """The reference is missing, empty or cannot be understood."""
     DEADLINE = "deadline"
     """The wall-clock deadline passed before the budget of CPU was used: a starved machine or a slow backend."""
+    OVER_BUDGET = "over_budget"
+    """It took more CPU or memory than its budget, and the scorer does not say whose doing that was."""
     WORKER_LOST = "worker_lost"
     """The worker died while this item ran alone, more than once."""
     SCORER_ERROR = "scorer_error"
@@ -59,4 +61,21 @@ class Reason(StrEnum):
     """A required part of the recipe is ungraded; the explanation names it."""
 
 
-UNGRADED_REASONS = frozenset(list(Reason)[list(Reason).index(Reason.BAD_REFERENCE) :])
+UNGRADED_REASONS = frozenset(
+    {
+        Reason.BAD_REFERENCE,
+        Reason.DEADLINE,
+        Reason.OVER_BUDGET,
+        Reason.WORKER_LOST,
+        Reason.SCORER_ERROR,
+        Reason.SANDBOX_ERROR,
+        Reason.JUDGE_FAILED,
+        Reason.BACKEND_UNAVAILABLE,
+        Reason.CANCELLED,
+        Reason.NO_CONSENSUS,
+        Reason.INCOMPLETE_GROUP,
+        Reason.NO_ROUTE,
+        Reason.PART_UNGRADED,
+    }
+)
+"""The reasons that go with `ungraded`, and with nothing else."""

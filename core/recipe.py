@@ -41,8 +41,16 @@ class _Strict(BaseModel):
 Operator = Literal["eq", "ne", "in", "not_in", "lt", "le", "gt", "ge", "exists", "missing", "shape"]
 
 
+_SHAPES = frozenset({"letter", "number", "text", "object", "list", "missing"})
+_FACTS = {"verdict": ("outcome", "reward", "reason"), "group": ("no_signal", "size", "mean", "ungraded")}
+
+
 class Condition(_Strict):
-    """`field op value`. A comparison with a missing field, or of types that have no order, does not hold."""
+    """`field op value`.
+
+    An order (`lt`, `le`, `gt`, `ge`) does not hold for a missing field, or between types that have none; `ne` and
+    `not_in` do hold for a missing field.
+    """
 
     field: str
     """A rollout's field, with dots into objects (`metadata.level`); in `then` also `verdict.outcome`, `verdict.reward`,
@@ -57,10 +65,24 @@ class Condition(_Strict):
             raise ValueError(f"operator {self.op!r} needs a list as its value")
         if self.op in ("exists", "missing") and self.value is not None:
             raise ValueError(f"operator {self.op!r} takes no value")
-        root = self.field.partition(".")[0]
-        if root not in FIELDS and root not in ("verdict", "group"):
+        if self.op == "shape" and not set(self._values()) <= _SHAPES:
+            raise ValueError(f"a shape is one of {sorted(_SHAPES)}, not {self.value!r}")
+        if self.facts is not None:
+            known = _FACTS[self.facts]
+            if self.field.partition(".")[2] not in known:
+                raise ValueError(f"{self.field!r} is unknown; there are {[f'{self.facts}.{name}' for name in known]}")
+        elif self.field.partition(".")[0] not in FIELDS:
             raise ValueError(f"unknown field {self.field!r}")
         return self
+
+    def _values(self) -> list[Any]:
+        return self.value if isinstance(self.value, list) else [self.value]
+
+    @property
+    def facts(self) -> str | None:
+        """`verdict` or `group` when the condition is about what was graded, not about a field of the rollout."""
+        root, dot, _ = self.field.partition(".")
+        return root if root in _FACTS and (dot or root not in FIELDS) else None
 
     def holds(self, value: Any) -> bool:
         """Whether the condition holds for this value of the field (None when missing)."""
@@ -78,7 +100,7 @@ class Condition(_Strict):
             case "not_in":
                 return value not in self.value
             case "shape":
-                return shape(value) in (self.value if isinstance(self.value, list) else [self.value])
+                return shape(value) in self._values()
         try:
             match self.op:
                 case "lt":
@@ -159,12 +181,26 @@ class Route(_Step):
 
     when: list[Condition] = Field(default_factory=list)
 
+    @model_validator(mode="after")
+    def _before_grading(self) -> Route:
+        for condition in self.when:
+            if condition.facts is not None:
+                raise ValueError(f"{condition.field!r} is not known yet when rollouts are routed; use it in `then`")
+        return self
+
 
 class Follow(_Step):
     """Grades again what earlier steps have graded; its verdict replaces theirs, and sees them as `prior`."""
 
     on: Literal["rollout", "group"] = "rollout"
     when: list[Condition] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _about_groups(self) -> Follow:
+        for condition in self.when:
+            if self.on != "group" and condition.facts == "group":
+                raise ValueError(f"{condition.field!r} is a fact about a group; set on = 'group'")
+        return self
 
 
 class Limits(_Strict):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import RecipeError, UnknownScorerError
+from .extras import missing
 from .scorer import Scorer, check_protocol
 
 GROUP = "rewarden.scorers"
@@ -85,6 +86,9 @@ def create(name: str, config: Mapping[str, Any] | None = None, *, local: bool = 
         except (TypeError, ValueError) as error:
             raise RecipeError(f"scorer {base!r} cannot be configured with {config}: {error}") from error
     check_protocol(scorer)
+    remedy = missing(scorer.libraries)
+    if remedy:
+        raise RecipeError(f"scorer {base!r} needs packages that are not installed: {remedy}")
     if pinned and ":" not in name and scorer.version != pinned:
         raise UnknownScorerError(f"{name!r} is pinned, but version {scorer.version!r} is installed")
     return scorer

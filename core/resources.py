@@ -8,18 +8,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
 from .budget import Budget
+from .errors import PoolError
 from .pool import Batch, Pool
 from .reasons import Reason
 from .recipe import Limits
 from .scorer import Resource, Scorer
 from .verdict import Trace, Verdict
-from .work import Scoring, Work, checked, from_report, raised, score_alone, score_units
+from .work import FAULTS, Scoring, Work, checked, from_report, raised, score_alone, score_units
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +39,9 @@ class Resources:
         self._lock = threading.Lock()
         self._pool: Pool | None = None
         self._loop: _Loop | None = None
-        self._threads: ThreadPoolExecutor | None = None
-        self._gpu: ThreadPoolExecutor | None = None
+        self._threads: dict[str, ThreadPoolExecutor] = {}
         self._slots: dict[str, asyncio.Semaphore] = {}
+        self._closed = False
 
     def start(self, scorer: Scorer, works: list[Work], traces: Sequence[Sequence[Trace]]) -> Wait:
         """Send the work to the scorer's resource."""
@@ -76,7 +78,7 @@ class Resources:
         loop = self._get_loop()
 
         async def one(work: Work, some: Sequence[Trace]) -> list[Verdict]:
-            slots = self._slots.setdefault(scorer.name, asyncio.Semaphore(scorer.concurrency))
+            slots = self._slots.setdefault(scorer.stamp.digest, asyncio.Semaphore(scorer.concurrency))
             async with slots:
                 started = perf_counter()
                 limit = self._budget(scorer, work).wall_s
@@ -87,7 +89,7 @@ class Resources:
                     return checked(await asyncio.wait_for(pending, limit), len(work.views))
                 except TimeoutError:
                     return work.failed(Reason.DEADLINE, f"no answer within {limit:g} s")
-                except Exception as error:  # noqa: BLE001 - whatever it raises is its verdict
+                except FAULTS as error:
                     return work.failed(Reason.SCORER_ERROR, raised(error))
                 finally:
                     for trace in some:
@@ -96,21 +98,20 @@ class Resources:
         async def all_of_them() -> list[list[Verdict]]:
             return await asyncio.gather(*(one(work, some) for work, some in zip(works, traces, strict=True)))
 
-        return loop.submit(all_of_them()).result
+        future = loop.submit(all_of_them())
+        return lambda: _result(future, works)
 
     def _in_threads(self, scorer: Scorer, works: list[Work], traces: Sequence[Sequence[Trace]]) -> Wait:
+        threads = self._get_threads(scorer)
         if scorer.resource is Resource.GPU:
-            whole: Future[list[list[Verdict]]] = self._get_gpu().submit(
-                _timed, lambda: score_units(scorer, works), traces
-            )
-            return whole.result
-        threads = self._get_threads(scorer.concurrency)
+            whole = threads.submit(_timed, lambda: score_units(scorer, works), traces)
+            return lambda: _result(whole, works)
 
         def one(work: Work, some: Sequence[Trace]) -> list[list[Verdict]]:
             return _timed(lambda: [score_alone(scorer, work)], [some])
 
-        each = [threads.submit(one, work, some) for work, some in zip(works, traces, strict=True)]
-        return lambda: [future.result()[0] for future in each]
+        each = [(threads.submit(one, work, some), work) for work, some in zip(works, traces, strict=True)]
+        return lambda: [_result(future, [work])[0] for future, work in each]
 
     def _budget(self, scorer: Scorer, work: Work) -> Budget:
         """The budget of all the members together, under the recipe's limits."""
@@ -126,28 +127,36 @@ class Resources:
         )
 
     def _get_pool(self) -> Pool:
-        with self._lock:
+        with self._open():
             if self._pool is None:
                 self._pool = Pool(workers=self._workers, preload=self._preload, memory_mb=self._limits.worker_memory_mb)
             return self._pool
 
     def _get_loop(self) -> _Loop:
-        with self._lock:
+        with self._open():
             if self._loop is None:
                 self._loop = _Loop()
             return self._loop
 
-    def _get_threads(self, most: int) -> ThreadPoolExecutor:
-        with self._lock:
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(most, thread_name_prefix="rewarden-sandbox")
-            return self._threads
+    def _get_threads(self, scorer: Scorer) -> ThreadPoolExecutor:
+        """Threads of its own for each scorer; for a resident model one, so that its calls take turns."""
+        with self._open():
+            most = 1 if scorer.resource is Resource.GPU else scorer.concurrency
+            name = scorer.stamp.digest
+            if name not in self._threads:
+                self._threads[name] = ThreadPoolExecutor(most, thread_name_prefix=f"rewarden-{scorer.name}")
+            return self._threads[name]
 
-    def _get_gpu(self) -> ThreadPoolExecutor:
+    @contextmanager
+    def _open(self) -> Iterator[None]:
         with self._lock:
-            if self._gpu is None:
-                self._gpu = ThreadPoolExecutor(1, thread_name_prefix="rewarden-gpu")
-            return self._gpu
+            self.check_open()
+            yield
+
+    def check_open(self) -> None:
+        """Raise PoolError when `close` has been called."""
+        if self._closed:
+            raise PoolError("this engine is closed; make a new one, or close it later")
 
     def warm(self, scorers: Sequence[Scorer]) -> None:
         """Start what these scorers run on, so that the first rollout does not wait for it."""
@@ -162,15 +171,14 @@ class Resources:
     def close(self) -> None:
         """Stop everything; work under way comes back as cancelled."""
         with self._lock:
-            pool, loop, threads, gpu = self._pool, self._loop, self._threads, self._gpu
-            self._pool = self._loop = self._threads = self._gpu = None
+            self._closed = True
+            pool, loop, threads = self._pool, self._loop, list(self._threads.values())
         if pool is not None:
             pool.close()
         if loop is not None:
             loop.close()
-        for executor in (threads, gpu):
-            if executor is not None:
-                executor.shutdown(wait=False, cancel_futures=True)
+        for executor in threads:
+            executor.shutdown(wait=False, cancel_futures=True)
 
 
 class _Loop:
@@ -201,6 +209,14 @@ class _Loop:
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)
+
+
+def _result(future: Future[list[list[Verdict]]], works: Sequence[Work]) -> list[list[Verdict]]:
+    """What the future holds; cancelled verdicts where the engine was closed meanwhile."""
+    try:
+        return future.result()
+    except CancelledError:
+        return [work.failed(Reason.CANCELLED, "the engine was closed") for work in works]
 
 
 def _timed(run: Callable[[], list[list[Verdict]]], traces: Sequence[Sequence[Trace]]) -> list[list[Verdict]]:

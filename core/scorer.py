@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 import orjson
 
 from .budget import Budget
 from .errors import ScorerError
+from .extras import installed
 from .reasons import Reason
 from .rollout import FIELDS, View
 from .verdict import Outcome, ScorerStamp, Verdict, scored, ungraded
@@ -70,7 +70,7 @@ class Scorer:
     reads: ClassVar[tuple[str, ...]] = ("completion", "reference")
     """The fields of a rollout that decide the verdict. Others cannot be read."""
     libraries: ClassVar[tuple[str, ...]] = ()
-    """Distributions whose version may change a verdict."""
+    """Distributions that it needs, and whose version may change a verdict."""
     preload: ClassVar[tuple[str, ...]] = ()
     """Modules that a worker imports once, before it forks (CPU only)."""
     concurrency: ClassVar[int] = 64
@@ -112,7 +112,7 @@ class Scorer:
     def stamp(self) -> ScorerStamp:
         """Name, version and the digest of all that decides a verdict besides the rollout."""
         parts = [self.name, self.version, self.unit, list(self.reads), dict(self.config())]
-        parts += [f"{library}={_installed(library)}" for library in self.libraries]
+        parts += [f"{library}={installed(library)}" for library in self.libraries]
         digest = hashlib.blake2b(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
         return ScorerStamp(self.name, self.version, digest)
 
@@ -122,9 +122,9 @@ def fault_verdict(report: Report) -> Verdict:
     from .pool import Fault
 
     reasons = {
-        Fault.CPU: (Reason.DEADLINE, "used up its CPU budget"),
+        Fault.CPU: (Reason.OVER_BUDGET, "used up its CPU budget"),
         Fault.DEADLINE: (Reason.DEADLINE, "passed its wall-clock deadline"),
-        Fault.MEMORY: (Reason.WORKER_LOST, "passed the memory limit of its worker"),
+        Fault.MEMORY: (Reason.OVER_BUDGET, "passed the memory limit of its worker"),
         Fault.CRASH: (Reason.WORKER_LOST, "killed its worker twice while running alone"),
         Fault.KILLED: (Reason.WORKER_LOST, "lost its worker to kills from outside, again and again"),
         Fault.CANCELLED: (Reason.CANCELLED, "was withdrawn by the caller"),
@@ -134,13 +134,6 @@ def fault_verdict(report: Report) -> Verdict:
     reason, what = reasons[report.fault]
     detail = f": {report.detail}" if report.detail else ""
     return ungraded(reason, f"{what}{detail}")
-
-
-def _installed(distribution: str) -> str:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return "absent"
 
 
 def check_protocol(scorer: Scorer) -> None:
@@ -170,6 +163,9 @@ Function = Callable[[Any], Any]
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
+_ATTRIBUTES = frozenset(name for name in Scorer.__annotations__ if not name.startswith("_"))
+
+
 class FunctionScorer(Scorer):
     """A function of one rollout as a scorer. Made by the decorator `scorer`."""
 
@@ -177,6 +173,9 @@ class FunctionScorer(Scorer):
     """What was decorated; call the scorer itself, it does the same."""
 
     def __init__(self, function: Function, **attributes: Any) -> None:
+        unknown = sorted(name for name in attributes if name not in _ATTRIBUTES)
+        if unknown:
+            raise ScorerError(f"a scorer has no attributes {unknown}; there are {sorted(_ATTRIBUTES)}")
         self.function = function
         self.__doc__ = function.__doc__
         self.__dict__.update(attributes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
 
@@ -133,6 +133,10 @@ class Verdict:
             value = getattr(self, name)
             if value is not None and value != "":
                 out[name] = value
+        if self.scorer is not None:
+            out["scorer"] = {"name": self.scorer.name, "version": self.scorer.version, "digest": self.scorer.digest}
+        if self.spans is not None:
+            out["spans"] = [asdict(span) for span in self.spans]
         return out
 
     @classmethod

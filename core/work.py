@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
+from .errors import describe
 from .pool import Report
 from .reasons import Reason
 from .rollout import Rollout, View, view_of
@@ -14,6 +15,10 @@ from .scorer import Prior, Scorer, Unit
 from .verdict import Verdict, ungraded
 
 log = logging.getLogger(__name__)
+
+
+FAULTS = (Exception, SystemExit, GeneratorExit)
+"""What a scorer may raise and keep to its rollouts. A KeyboardInterrupt is the user's, and stops the run."""
 
 
 class Work:
@@ -76,7 +81,7 @@ def score_together(scorer: Scorer, works: Sequence[Work]) -> list[Verdict]:
     if len(works) > 1:
         try:
             return checked(scorer.score([w.views[0] for w in works], [w.priors[0] for w in works]), len(works))
-        except Exception:
+        except FAULTS:
             log.debug("%s failed on a batch; scoring its rows one by one", scorer.name, exc_info=True)
     return [score_alone(scorer, work)[0] for work in works]
 
@@ -92,7 +97,7 @@ def score_alone(scorer: Scorer, work: Work) -> list[Verdict]:
     """One unit; what it raises becomes its verdict."""
     try:
         return checked(scorer.score(work.views, work.priors), len(work.views))
-    except Exception as error:  # noqa: BLE001 - whatever it raises is its verdict
+    except FAULTS as error:
         return work.failed(Reason.SCORER_ERROR, raised(error))
 
 
@@ -103,10 +108,10 @@ def from_report(scorer: Scorer, work: Work, report: Report) -> list[Verdict]:
         return verdicts
     try:
         return checked([scorer.on_fault(view, report) for view in work.views], len(work.views))
-    except Exception as error:  # noqa: BLE001 - whatever it raises is its verdict
+    except FAULTS as error:
         return work.failed(Reason.SCORER_ERROR, f"on_fault() {raised(error)}")
 
 
 def raised(error: BaseException) -> str:
     """An exception in one line for a verdict's explanation."""
-    return f"raised {type(error).__name__}: {str(error)[:300]}"
+    return f"raised {describe(error)}"

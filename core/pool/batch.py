@@ -19,9 +19,8 @@ from time import monotonic
 from typing import NamedTuple
 
 from ..budget import Budget
-from ..errors import PoolError
+from ..errors import PoolError, describe
 from .report import Fault, Report
-from .worker import describe
 
 
 class Work(NamedTuple):

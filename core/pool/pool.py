@@ -19,14 +19,13 @@ from types import FunctionType, TracebackType
 from typing import Any, Self
 
 from ..budget import Budget
-from ..errors import PoolError
+from ..errors import PoolError, describe
 from . import system
 from .batch import Batch, Ledger, Outcome, Work
 from .dispatcher import Dispatcher
 from .launcher import import_path
 from .report import Fault
 from .stats import PoolStats
-from .worker import describe
 
 _dispatchers: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
 

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from ..errors import describe
 from . import protocol, system
 from .protocol import CPU, FINISHED, LOADING, PAGE_SIZE, REVOKED, STAGE_LENGTH, STARTED, TICKET, Kind, Page, Result
 
@@ -34,7 +35,6 @@ EXIT_UNREACHABLE: Final = 81
 """The worker could not send its results: what it ran closed or spoiled its socket."""
 EXIT_UNREADABLE: Final = 82
 """The worker could not read its work: same cause."""
-_DETAIL_MAX: Final = 2000
 
 _page: Page | None = None
 _stage = ""
@@ -51,16 +51,6 @@ def stage(name: str) -> None:
         return
     _stage = str(name)
     _page.write_stage(name.encode("utf-8", "replace"))
-
-
-def describe(error: BaseException) -> str:
-    """One exception as text, whatever its `__str__` does."""
-    name = type(error).__name__
-    try:
-        text = str(error)
-    except BaseException as again:  # noqa: BLE001 - a broken __str__ is the handler's, not ours
-        return f"{name} (its text cannot be shown: {type(again).__name__})"
-    return f"{name}: {text[:_DETAIL_MAX]}" if text else name
 
 
 def _text(message: str) -> bytes:

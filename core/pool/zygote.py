@@ -22,9 +22,10 @@ import socket
 import sys
 from typing import TypedDict
 
+from ..errors import describe
 from . import system
 from .protocol import RECORD, Record
-from .worker import Worker, describe
+from .worker import Worker
 
 
 class Config(TypedDict):

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from rollout_files import GRADERS
 
 import rewarden
-from rewarden.cli import extras, toml
+from rewarden.cli import toml
+from rewarden.core import extras
 from rewarden.cli.console import duration
 from rewarden.core.recipe import Recipe, builtin_names, load
 

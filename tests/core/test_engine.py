@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewarden import Engine, Outcome, Reason, Recipe, Rollout, Verdict
+from rewarden import Engine, Outcome, PoolError, Reason, Recipe, Rollout, Verdict
 from rewarden.core import engine as engine_module
-from rewarden.core.cache import MemoryCache, SqliteCache
+from rewarden.core.cache import MemoryCache, SqliteCache, digest
 from rewarden.core.recipe import Part, Route
 
 
@@ -74,7 +74,7 @@ def test_pool_faults_stay_with_their_row() -> None:
         if i not in bad:
             assert verdict.reward == len(texts[i])
     assert [verdicts[i].reason for i in bad] == [
-        Reason.DEADLINE,
+        Reason.OVER_BUDGET,
         Reason.DEADLINE,
         Reason.WORKER_LOST,
         Reason.WORKER_LOST,
@@ -395,3 +395,43 @@ def test_slow_scorers_get_small_steps() -> None:
         for _ in range(400):
             next(stream)
     assert len(fed) < 1_600
+
+
+@pytest.mark.parametrize("scorer", ["Remote", "Boxed", "Worker"])
+def test_closing_cancels_what_is_under_way(scorer: str) -> None:
+    """`close` from another thread ends a call at once, with verdicts that say so; afterwards work is refused."""
+    engine = Engine(f"own_scorers:{scorer}", workers=1, cache=None)
+    asked = rollouts(*["sleep"] * 200)
+    results: list[Verdict] = []
+    thread = threading.Thread(target=lambda: results.extend(engine.score(asked)))
+    thread.start()
+    threading.Event().wait(0.3)
+    engine.close()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert len(results) == 200
+    assert {v.reason for v in results if v.reward is None} <= {Reason.CANCELLED, Reason.DEADLINE}
+    assert any(v.reason is Reason.CANCELLED for v in results)
+    with pytest.raises(PoolError, match="closed"):
+        engine.score(rollouts("a"))
+
+
+def test_rows_that_can_have_no_key_are_scored_all_the_same() -> None:
+    """A field that no cache key can be made of costs its row the cache, nothing else."""
+    deep: Any = 1
+    for _ in range(3000):
+        deep = [deep]
+    odd = [Rollout(completion="x", reference=r) for r in (10**5000, 10**5000 + 1, deep, {1: "a"}, {"1": "a"}, "plain")]
+    with Engine("own_scorers:ReferenceKind") as engine:
+        for _ in range(2):
+            assert [v.explanation for v in engine.score(odd)] == ["int", "int", "list", "dict", "dict", "str"]
+    assert digest("s", [10**5000]) != digest("s", [10**5000 + 1])
+    assert digest("s", [{1: "a"}]) != digest("s", [{"1": "a"}])
+
+
+@pytest.mark.parametrize("completion", ["exit", "text", "generator"])
+def test_what_is_raised_may_be_anything(completion: str) -> None:
+    """SystemExit, a broken `__str__` and their like are their row's fault and nobody else's."""
+    with Engine("own_scorers:Wild", cache=None) as engine:
+        verdicts = engine.score(rollouts("a", completion, "b"))
+    assert [v.reason for v in verdicts] == [None, Reason.SCORER_ERROR, None]

@@ -32,6 +32,16 @@ PART = 'parts = [{scorer = "own_scorers:Length"}]'
         (f'name = "x"\n[[routes]]\nwhen = [{{field = "id", op = "matches", value = "("}}]\n{PART}', "op"),
         (f'name = "x"\n[[routes]]\nwhen = [{{field = "id", op = "in", value = "abc"}}]\n{PART}', "list"),
         (f'name = "x"\n[[routes]]\n{PART}\n[limits]\ncpu_s = -1', "cpu_s"),
+        (f'name = "x"\n[[routes]]\nwhen = [{{field = "verdict.reward", op = "eq", value = 1}}]\n{PART}', "routed"),
+        (f'name = "x"\n[[routes]]\nwhen = [{{field = "id", op = "shape", value = "leter"}}]\n{PART}', "shape"),
+        (
+            f'name = "x"\n[[routes]]\n{PART}\n[[then]]\nwhen = [{{field = "group.mean", op = "missing"}}]\n{PART}',
+            "on = 'group'",
+        ),
+        (
+            f'name = "x"\n[[routes]]\n{PART}\n[[then]]\nwhen = [{{field = "verdict.colour", op = "exists"}}]\n{PART}',
+            "colour",
+        ),
     ],
 )
 def test_a_bad_recipe_says_what_is_wrong_where(text: str, complaint: str) -> None:

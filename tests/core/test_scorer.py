@@ -164,3 +164,23 @@ def test_the_suite_finds_what_is_broken(scorer: type[Scorer], law: str) -> None:
     """Each law of the suite fails the scorer that breaks it, and names it."""
     with pytest.raises(ConformanceError, match=law):
         check_scorer(scorer(), [Rollout(id=str(i), completion="x" * (i + 1), reference="r") for i in range(3)])
+
+
+def test_misspelt_attributes_are_refused() -> None:
+    """The decorator takes the attributes of a scorer and no others."""
+    with pytest.raises(ScorerError, match="read"):
+
+        @rewarden.scorer("mine", read=("completion",))
+        def mine(rollout: Any) -> bool:
+            return bool(rollout)
+
+
+def test_missing_packages_are_named_when_a_scorer_is_made() -> None:
+    """A scorer whose libraries are not installed is refused at once, with the command that helps."""
+
+    @rewarden.scorer("needy", libraries=("no-such-distribution",))
+    def needy(rollout: Any) -> bool:
+        return bool(rollout)
+
+    with pytest.raises(RecipeError, match="pip install 'no-such-distribution'"):
+        registry.create("needy")

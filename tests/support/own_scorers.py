@@ -69,6 +69,40 @@ class Picky(Scorer):
         return out
 
 
+class ReferenceKind(Scorer):
+    """Says what kind of reference it saw."""
+
+    name = "reference_kind"
+
+    def score(self, rollouts: Sequence[Any], prior: Sequence[Any]) -> list[Verdict]:
+        return [rewarden.scored(1.0, explanation=type(rollout.reference).__name__) for rollout in rollouts]
+
+
+class MuteError(Exception):
+    """Cannot be shown."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class Wild(Scorer):
+    """Raises what nobody expects."""
+
+    name = "wild"
+    reads = ("completion",)
+
+    def score(self, rollouts: Sequence[Any], prior: Sequence[Any]) -> list[Verdict]:
+        for rollout in rollouts:
+            match rollout.completion:
+                case "exit":
+                    raise SystemExit(3)
+                case "text":
+                    raise MuteError
+                case "generator":
+                    raise GeneratorExit
+        return [_reward(rollout.completion) for rollout in rollouts]
+
+
 class Worker(Scorer):
     """Does what the completion says, in a worker of the pool."""
 
@@ -195,6 +229,12 @@ class Boxed(Resident):
 
     name = "boxed_program"
     resource = Resource.SANDBOX
+    concurrency = 4
+
+    def score(self, rollouts: Sequence[Any], prior: Sequence[Any]) -> list[Verdict]:
+        if rollouts[0].completion == "sleep":
+            time.sleep(0.5)
+        return super().score(rollouts, prior)
 
 
 class Bonus(Scorer):
