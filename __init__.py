@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 r"""Rewarden grades what a language model wrote, so that a trainer can learn from it.
 
 ```python

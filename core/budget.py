@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What one piece of work may cost: seconds of CPU, and seconds on the clock.
 
 Covered: the two limits and their validation. Not covered: how they are enforced (`core/pool/`), and memory, which is a

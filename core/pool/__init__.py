@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The killable process pool (see `pool.py`; the why is in docs/design/002-killable-pool.md)."""
 
 from __future__ import annotations

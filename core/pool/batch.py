@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The caller's end of a submission: waits for reports, in order, as they come, or from asyncio.
 
 Covered: any number of threads and event loops waiting on the same batch. Values are unpickled in the thread that asks

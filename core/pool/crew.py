@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The processes of a pool: starts the zygote, keeps every slot filled with a live worker, buries the dead.
 
 Covered: replacing workers and the zygote whatever ended them, and giving up, with a reason, when that cannot help.

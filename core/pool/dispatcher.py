@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The one thread that runs a pool: gives out work, takes in results, ends workers that are over a limit.
 
 Everything happens in that thread, except where a section says otherwise. It blocks only in the selector; nothing that a

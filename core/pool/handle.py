@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The parent's end of one worker: its socket, its page, and the items that it has been given and not answered for."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Who is to blame for a worker's death: pure judgement, from what the pool did, the wait status and the shared page.
 
 An item over its CPU budget is judged at once: the kernel measured it. Any other death proves nothing about an item that

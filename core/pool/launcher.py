@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The parent's handle on the zygote: start it, tell it to fork and to reap, hear what became of its workers.
 
 Must be used from one thread that lives as long as the zygote should: the kernel sends the death signal when the

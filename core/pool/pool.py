@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The killable process pool: warm workers that run other people's input through your function, and survive it.
 
 Covered: budgets of CPU and time for each item, enforced from outside by SIGKILL; memory; crashes; respawn in

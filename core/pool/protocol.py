@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """How the parent, the zygote and the workers talk.
 
 *Frames* carry work to a worker and results back, over one stream socket for each worker. A frame is a header (magic,

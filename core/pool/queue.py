@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What waits for a worker, and how much of it a worker gets at once.
 
 Batches take turns, so that one item behind a million is not last. The size of a chunk follows what items of that

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What the pool says about one piece of work: its value, or the fault that prevented one."""
 
 from __future__ import annotations

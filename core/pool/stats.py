@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What a pool has done so far, in numbers."""
 
 from __future__ import annotations

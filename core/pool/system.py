@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The few system calls that the pool needs and the standard library does not spell.
 
 Covered: Linux. On other POSIX systems the calls answer "not available" and the pool degrades: no death signal from the

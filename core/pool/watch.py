@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """Is a worker over a limit? Read from outside, through the kernel and the shared page, without its help.
 
 Covered: CPU and wall time of the present item, resident memory, a handler that does not load, a worker that does not

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """What runs in a worker: receive a frame, run the handler on each payload, send the results back.
 
 Covered: telling the parent, through the shared page, what is being worked on; turning whatever a handler raises into a

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The zygote: a process that has imported what workers need, and forks a warm worker in milliseconds.
 
 It is started with exec, so it is the same whatever the parent's threads hold, and it never imports the parent's main
