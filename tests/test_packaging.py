@@ -23,7 +23,7 @@ import rewarden
 NOT_PACKAGED = {"benchmarks", "build", "dist", "docs", "examples", "k8s", "requirements", "tests"}
 HEAVY = {
     *("antlr4", "flint", "latex2sympy2_extended", "math_verify", "mpmath", "sympy"),
-    *("jsonschema", "pint", "pyarrow"),
+    *("jsonschema", "pyarrow"),
     *("fastapi", "numpy", "torch"),
 }
 

@@ -11,10 +11,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
-from ..core.errors import RecipeError
 from ..core.extraction import Extraction, Policy, extract, extract_reference, visible
 from ..core.reasons import Reason
 from ..core.verdict import Outcome, Verdict, correct, incorrect
@@ -28,7 +26,7 @@ _UNIT_BEHIND = re.compile(
     r"\}?(?:\$|\\\)|\\\])?[ \t]{0,2}(?:\*\*)?[ \t]?([^\s\d,;:!?()\[\]{}$]\S{0,19}(?:[ \t]\S{1,20}){0,2})"
 )
 _PROSE = frozenset("a am an are as at do has have in is it min. on or pm so to us".split())
-"""Words of a sentence that are also spellings of units (`in` is the inch, `a` the year)."""
+"""Words of a sentence that are also spellings of units (`in` is the inch, `at` the attotonne)."""
 _CHANGING = frozenset(
     """not no never nor neither wrong incorrect false except without minus plus times over under above below more less
     than half halves third thirds quarter quarters fourth fourths fifth fifths sixth sixths seventh seventh eighth
@@ -49,7 +47,6 @@ class NumberScorer(AnswerScorer):
     """
 
     name = "number"
-    libraries = ("pint",)
 
     def __init__(
         self,
@@ -67,8 +64,6 @@ class NumberScorer(AnswerScorer):
             raise ValueError(f"rel_tol must lie in [0, 1), not {rel_tol!r}: from 1 on, 0 would meet every reference")
         if not (math.isfinite(abs_tol) and abs_tol >= 0):
             raise ValueError(f"abs_tol must be finite and at least 0, not {abs_tol!r}")
-        if find_spec("pint") is None:
-            raise RecipeError("the scorer 'number' needs pint; run: pip install 'rewarden[number]'")
         self.abs_tol = float(abs_tol)
         self.rel_tol = float(rel_tol)
         self.units = units

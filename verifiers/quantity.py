@@ -16,7 +16,7 @@ import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 
-from .unicode import normal_form
+from .unicode import NUMBER_SIGNS, TIMES_SIGNS, normal_form
 from .units import CURRENCY_SIGNS, Unit, read_unit
 
 MAX_LENGTH = 20_000
@@ -29,9 +29,7 @@ MAX_EXPONENT = 9_000
 _SUPERSCRIPT = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+")
 _SUPER = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _VULGAR = re.compile(r"(?<=\d)(?=[¼½¾⅐-⅞↉])")
-_SIGNS = str.maketrans(
-    {**dict.fromkeys("−–‐‑", "-"), **dict.fromkeys("×⋅·∙", "*"), "⁄": "/", "∕": "/", "٫": ".", "٬": ",", "’": "'"}
-)
+_SIGNS = str.maketrans({**NUMBER_SIGNS, **TIMES_SIGNS, "’": "'"})
 _FRACTION = re.compile(r"(\d?)\s*\\[cdt]?frac\s*(?:\{\s*([^{}]*?)\s*\}\s*\{\s*([^{}]*?)\s*\}|(\d)\s*(\d))")
 _WRAPPED = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt)?|mathrm|mathbf|mbox|operatorname)\s*\{([^{}]*)\}")
 _COMMANDS = (

@@ -1,4 +1,4 @@
-"""Unicode normalisation forms in linear time.
+"""Unicode normalisation forms in linear time, and the signs that numbers are written with in other scripts.
 
 Covered: the four forms, for text that a model wrote. `unicodedata.normalize` sorts each run of combining marks by
 insertion: a letter with 40,000 marks on it takes a second, and a megabyte of them minutes. Here every mark beyond the
@@ -13,6 +13,11 @@ from functools import lru_cache
 from typing import Literal
 
 _MAX_MARKS = 30
+
+NUMBER_SIGNS: dict[str, str] = {**dict.fromkeys("−–‐‑", "-"), **dict.fromkeys("⁄∕", "/"), "٫": ".", "٬": ","}
+"""Minus signs (hyphens and dashes serve as such), fraction bars and separators that no normal form makes ASCII."""
+TIMES_SIGNS: dict[str, str] = dict.fromkeys("×⋅·∙", "*")
+"""Signs of multiplication; between words they are other signs."""
 
 
 def normal_form(text: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"]) -> str:

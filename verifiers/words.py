@@ -13,7 +13,7 @@ import re
 import unicodedata
 from typing import Literal
 
-from .unicode import normal_form
+from .unicode import NUMBER_SIGNS, normal_form
 
 Articles = Literal["keep", "leading", "drop"]
 
@@ -29,7 +29,7 @@ _UNSPACED = (
 """Han and Japanese kana: written without spaces."""
 _MAX_TABLE = 20_000
 
-_SIGNS = str.maketrans({**dict.fromkeys("−–‐‑", "-"), "٫": ".", "٬": ","})
+_SIGNS = str.maketrans(NUMBER_SIGNS)
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _DOT = re.compile(r"\.(?!\d)")
 _APART = re.compile(r"-(?!\.?\d)|(?<=\w)-|(?<=[^\W\d])\.")
