@@ -1,6 +1,6 @@
 """Equivalence of mathematical answers: bounded layers first, computer algebra last.
 
-``quick`` and ``canonical`` run in the caller; ``compare`` may go on to the last layer and belongs in a killable worker.
+`quick` and `canonical` run in the caller; `compare` may go on to the last layer and belongs in a killable worker.
 """
 
 from __future__ import annotations

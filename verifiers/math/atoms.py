@@ -1,6 +1,6 @@
 r"""The innermost level of the grammar: atoms, groups, functions, commands, matrices.
 
-The levels above (:mod:`.parser`) build on this class; what a group holds is theirs.
+The levels above (`parser`) build on this class; what a group holds is theirs.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ _CLOSERS = {
 _TWO_ARGUMENTS = frozenset({"binom", "root"})
 _MANY_ARGUMENTS = frozenset({"gcd", "lcm", "max", "min"})
 _APPLIED = frozenset("f g h F G H".split())
-"""Symbols that are functions when a parenthesis follows: elsewhere ``a(b+c)`` is a product."""
+"""Symbols that are functions when a parenthesis follows: elsewhere `a(b+c)` is a product."""
 
-_INVERTED = frozenset("sin cos tan cot sec csc sinh cosh tanh".split())
 _DETERMINANTS = frozenset({"vmatrix", "Vmatrix"})
 MAX_DETERMINANT = 4
 
 
-class Unreadable(Exception):  # noqa: N818 - not an error of the caller: it never leaves this package
+class UnreadableError(Exception):
     """The text is not wholly within the grammar."""
 
 
-class TooDeep(Unreadable):
+class TooDeepError(UnreadableError):
     """Longer, or nested deeper, than the limits allow."""
 
 
@@ -83,7 +82,7 @@ class Atoms:
     def expect(self, *values: str) -> str:
         value = self.op()
         if value not in values:
-            raise Unreadable(f"expected {values}")
+            raise UnreadableError(f"expected {values}")
         self.at += 1
         return value
 
@@ -139,7 +138,7 @@ class Atoms:
                 sign = self.tokens[self.at + 1].value
                 self.at += 2
             return Node("domain", (), value + sign)
-        raise Unreadable(str(value))
+        raise UnreadableError(str(value))
 
     def _symbol(self, name: str) -> Node:
         self.at += 1
@@ -166,7 +165,7 @@ class Atoms:
         if braced:
             self.expect("}")
         if not name:
-            raise Unreadable("label")
+            raise UnreadableError("label")
         return name
 
     def _group(self) -> Node:
@@ -180,7 +179,7 @@ class Atoms:
                 self.at += 1
                 self.bars, self.in_set = bars, in_set
                 return nodes.EMPTY
-            raise Unreadable("empty group")
+            raise UnreadableError("empty group")
         node = self.list_of(closers)
         if opener == "\\{" and self.op() in ("|", ":"):
             self.at += 1
@@ -201,7 +200,7 @@ class Atoms:
         if len(items) == 1 and opener != "<<":
             if (opener, closer) in (("(", ")"), ("[", "]")):
                 return node
-            raise Unreadable("one-sided interval")
+            raise UnreadableError("one-sided interval")
         return Node("tuple", items, "<>" if opener == "<<" else opener + closer)
 
     def _bars(self, opener: str) -> Node:
@@ -225,10 +224,10 @@ class Atoms:
                 power = neg(power) if sign else power
         arguments = self._arguments(name)
         if name in _TWO_ARGUMENTS and len(arguments) != 2:
-            raise Unreadable(name)
+            raise UnreadableError(name)
         if name not in _TWO_ARGUMENTS | _MANY_ARGUMENTS and len(arguments) != 1:
             if name != "log" or len(arguments) != 2:
-                raise Unreadable(name)
+                raise UnreadableError(name)
             argument, base = arguments
             arguments = (argument,)
         if name == "sqrt":
@@ -283,7 +282,7 @@ class Atoms:
         if name == "bar":
             if self.op() == "{" and self.tokens[self.at + 1].kind == "sym":
                 return Node("sym", (), "bar " + self._label())
-            raise Unreadable("bar")
+            raise UnreadableError("bar")
         return self._big(name)
 
     def _big(self, name: str) -> Node:
@@ -302,7 +301,7 @@ class Atoms:
     def _matrix(self) -> Node:
         environment = self.tokens[self.at].value
         if environment.rstrip("*") not in MATRICES - {"cases", "aligned", "align"}:
-            raise Unreadable(environment)
+            raise UnreadableError(environment)
         self.at += 1
         rows: list[list[Node]] = [[]]
         while True:
@@ -317,11 +316,11 @@ class Atoms:
             break
         token = self.tokens[self.at]
         if token.kind != "end" or token.value != environment or len({len(row) for row in rows}) != 1:
-            raise Unreadable("matrix")
+            raise UnreadableError("matrix")
         self.at += 1
         if environment in _DETERMINANTS:
             if len(rows) != len(rows[0]) or len(rows) > MAX_DETERMINANT:
-                raise Unreadable("determinant")
+                raise UnreadableError("determinant")
             return _determinant(rows)
         return Node("matrix", tuple(cell for row in rows for cell in row), (len(rows), len(rows[0])))
 

@@ -1,6 +1,6 @@
 """Bounds on the size of constants that are too large to evaluate: power towers, factorials of factorials.
 
-A magnitude is an interval of *levels*: ``(h, m)`` stands for ``2^(2^(...^m))`` with ``h`` twos, so a tower of any
+A magnitude is an interval of *levels*: `(h, m)` stands for `2^(2^(...^m))` with `h` twos, so a tower of any
 height is two floats. Every step widens the interval by one part in 10^9, more than its rounding; the bounds serve to
 prove inequality only. Not covered: complex values, and sums whose terms nearly cancel.
 """
@@ -12,25 +12,25 @@ from typing import NamedTuple
 
 from flint import fmpz
 
-from .exact import Undefined, exact
+from .exact import UndefinedError, exact
 from .nodes import Node
 
 Level = tuple[int, float]
-"""``(h, m)``: ``h`` times ``2^`` applied to ``m``; normalised so that ``m < 1000`` (and ``m >= 9.9`` when h > 0)."""
+"""`(h, m)`: `h` times `2^` applied to `m`; normalised so that `m < 1000` (and `m >= 9.9` when h > 0)."""
 
 _TOP = 1000.0
 _BOTTOM = math.log2(_TOP)
 
 
 class Bounds(NamedTuple):
-    """``sign`` (+1 or -1) times a value between ``low`` and ``high``, both >= 0."""
+    """`sign` (+1 or -1) times a value between `low` and `high`, both >= 0."""
 
     sign: int
     low: Level
     high: Level
 
 
-class Unbounded(Exception):  # noqa: N818 - control flow inside the package
+class UnboundedError(Exception):
     """No bound is known for this expression."""
 
 
@@ -96,7 +96,7 @@ def _key(x: float | Level) -> Level:
 
 
 def _power(base: Level, exponent: Level) -> Level:
-    """``base ** exponent`` for base >= 1: two logarithms down, a product is a sum."""
+    """`base ** exponent` for base >= 1: two logarithms down, a product is a sum."""
     inner = _log2(base)  # log2 of the base
     if not isinstance(inner, tuple) and inner <= 0:
         return (0, 1.0)
@@ -112,7 +112,7 @@ def _times(a: float | Level, b: Level) -> float | Level:
 
 
 def bounds(node: Node) -> Bounds:
-    """Bounds of a real constant; raises :class:`Unbounded`."""
+    """Bounds of a real constant; raises `UnboundedError`."""
     number = exact(node)
     if number is not None:
         if number == 0:
@@ -127,14 +127,14 @@ def bounds(node: Node) -> Bounds:
     if node.op == "div":
         upper, lower = bounds(node.args[0]), bounds(node.args[1])
         if lower.low[0] == 0 and lower.low[1] <= 0:
-            raise Unbounded
+            raise UnboundedError
         return Bounds(
             upper.sign * lower.sign, _ratio(upper.low, lower.high, up=False), _ratio(upper.high, lower.low, up=True)
         )
     if node.op == "pow":
         base, exponent = bounds(node.args[0]), bounds(node.args[1])
         if base.sign < 0 or exponent.sign < 0 or base.low < (0, 1.0):
-            raise Unbounded
+            raise UnboundedError
         return Bounds(
             1, _widen(_power(base.low, exponent.low), up=False), _widen(_power(base.high, exponent.high), up=True)
         )
@@ -142,7 +142,7 @@ def bounds(node: Node) -> Bounds:
         inner = bounds(node.args[0])
         degree = exact(node.args[1])
         if inner.sign < 0 or degree is None or degree < 1:
-            raise Unbounded
+            raise UnboundedError
         low, high = _log2(inner.low), _log2(inner.high)
         return Bounds(
             1,
@@ -152,7 +152,7 @@ def bounds(node: Node) -> Bounds:
     if node.op == "fact":
         inner = bounds(node.args[0])
         if inner.sign < 0 or inner.low < (0, 4.0):
-            raise Unbounded
+            raise UnboundedError
         # (n/e)^n < n! < n^n
         shrunk = _exp2(_scale(_plus_float(_log2(inner.low), -1.5), up=False))
         return Bounds(1, _widen(_power(shrunk, inner.low), up=False), _widen(_power(inner.high, inner.high), up=True))
@@ -160,7 +160,7 @@ def bounds(node: Node) -> Bounds:
         return Bounds(1, (0, 0.0), (0, 1.0))
     if node.op == "call" and node.value == "log":
         return _logarithm(node)
-    raise Unbounded
+    raise UnboundedError
 
 
 def _log2_of(number: fmpz) -> float:
@@ -230,7 +230,7 @@ def _sum(parts: list[Bounds]) -> Bounds:
         others = _exp2(_plus_signed(1.0, _log2(max(others, part.high)))) if others != (0, 0.0) else part.high
     same = all(part.sign == largest.sign for part in rest)
     if not same and _log_of(others) >= _log_of(largest.low):
-        raise Unbounded
+        raise UnboundedError
     # |largest| >= 2 * the others together: half to double of it
     low = largest.low if same else _exp2(_minus_one(_log2(largest.low)))
     high = _exp2(_plus_signed(1.0, _log2(max(largest.high, others))))
@@ -250,7 +250,7 @@ def _log_of(x: Level) -> Level:
 def _logarithm(node: Node) -> Bounds:
     inner = bounds(node.args[0])
     if inner.sign < 0 or inner.low < (0, 2.0):
-        raise Unbounded
+        raise UnboundedError
     low, high = _log2(inner.low), _log2(inner.high)
     low_level = low if isinstance(low, tuple) else level(low)
     high_level = high if isinstance(high, tuple) else level(high)
@@ -258,7 +258,7 @@ def _logarithm(node: Node) -> Bounds:
     if len(node.args) == 2:
         number = exact(node.args[1])
         if number is None or not 1 < number < 10**9:
-            raise Unbounded
+            raise UnboundedError
         base_low = base_high = float(number.p) / float(number.q)
     low_level = _ratio(low_level, level(math.log2(base_high) + 1e-9), up=False) if low_level[1] > 0 else (0, 0.0)
     return Bounds(1, low_level, _ratio(high_level, level(max(math.log2(base_low) - 1e-9, 1e-9)), up=True))
@@ -268,7 +268,7 @@ def apart(first: Node, second: Node) -> bool:
     """Whether a bound proves that two constants differ, one of them being huge. Never raises, costs microseconds."""
     try:
         a, b = bounds(first), bounds(second)
-    except (Unbounded, Undefined, OverflowError, ZeroDivisionError, ValueError):
+    except (UnboundedError, UndefinedError, OverflowError, ZeroDivisionError, ValueError):
         return False
     if a.sign != b.sign and (a.low > (0, 0.0) or b.low > (0, 0.0)):
         return True

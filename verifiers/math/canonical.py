@@ -1,9 +1,9 @@
 r"""A key for an answer, equal for equivalent answers as far as the layers without computer algebra can tell.
 
-Votes over samples need it. Law: equal keys imply that :func:`.compare.compare` says equal. The converse holds for
+Votes over samples need it. Law: equal keys imply that `compare.compare` says equal. The converse holds for
 numbers, rational expressions, constants, lists, tuples, sets, intervals, matrices of them and words. Marks that may be
-left out are left out of the key (``x =``, ``\$``, ``%``, the degree sign, counted things), so ``20\%`` and ``\$20``
-share the key of the ``20`` that each equals; a dimensioned unit stays (``12 cm`` and ``12`` have two keys, though each
+left out are left out of the key (`x =`, `\$`, `%`, the degree sign, counted things), so `20\%` and `\$20`
+share the key of the `20` that each equals; a dimensioned unit stays (`12 cm` and `12` have two keys, though each
 meets the other).
 """
 
@@ -15,13 +15,13 @@ from fractions import Fraction
 from flint import fmpq
 
 from . import fuel, nodes, numeric, scalars, sets, units
-from .exact import Undefined, exact
+from .exact import UndefinedError, exact
 from .forms import is_function_name
-from .modular import PRIMES, Field, NotModular, Vanishes, fingerprint
+from .modular import PRIMES, Field, NotModularError, VanishesError, fingerprint
 from .nodes import Node, symbols
 from .options import DEFAULT, MathOptions
 from .reading import read
-from .texts import is_product, key, squeezed
+from .words import is_product, key, squeezed
 
 _LONG = 200
 _FAR = 400
@@ -40,7 +40,7 @@ def canonical(answer: str, options: MathOptions = DEFAULT) -> str:
     fuel.refill()
     try:
         return _short(_key(reading.node, options))
-    except (Undefined, RecursionError, fuel.Exhausted):
+    except (UndefinedError, RecursionError, fuel.ExhaustedError):
         return _short("x:" + squeezed(reading.text))
 
 
@@ -53,7 +53,7 @@ def _short(text: str) -> str:
 def _key(node: Node, options: MathOptions) -> str:
     op = node.op
     if op == "false":  # no two contradictions are the same answer
-        raise Undefined
+        raise UndefinedError
     if op in ("list", "set"):
         if sets.is_setlike(node):
             return _set(node)
@@ -121,7 +121,7 @@ def _scalar(node: Node) -> str:
 
 
 def _rational(value: str) -> str | None:
-    r"""The key of the simple rational that a constant's digits agree with to the last (``\log_8 2`` is 1/3)."""
+    r"""The key of the simple rational that a constant's digits agree with to the last (`\log_8 2` is 1/3)."""
     mantissa, _, exponent = value.partition("p")
     if "i" in value or not -_FAR < int(exponent or 0) < _FAR:
         return None
@@ -182,7 +182,7 @@ def _equation(left: Node, right: Node) -> str:
     for p in PRIMES:
         try:
             values = [Field(p, salt)(difference) for salt in range(4)]
-        except (NotModular, Vanishes):
+        except (NotModularError, VanishesError):
             return _opaque(Node("equation", (left, right)))
         if values[0] == 0:
             return _opaque(Node("equation", (left, right)))
@@ -194,7 +194,7 @@ def _equation(left: Node, right: Node) -> str:
 def _set(node: Node) -> str:
     try:
         parts = sets.pieces(node)
-    except sets.NotASet:
+    except sets.NotASetError:
         return _opaque(node)
     return "I" + "u".join(
         f"{'[' if p.low_closed else '('}{_scalar(p.low)};{_scalar(p.high)}{']' if p.high_closed else ')'}"

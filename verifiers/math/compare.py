@@ -1,7 +1,7 @@
 """Does an answer equal a reference? The door to the math verifier's layers.
 
-:func:`quick` runs in the caller, bounded by a counted budget of work (tens of milliseconds at most); it returns None
-for the few pairs that need computer algebra. :func:`compare` goes on to that last layer (:mod:`.symbolic`), which has
+`quick` runs in the caller, bounded by a counted budget of work (tens of milliseconds at most); it returns None
+for the few pairs that need computer algebra. `compare` goes on to that last layer (`symbolic`), which has
 no limit of its own and belongs in a killable worker. Extraction of the answer from a completion is not done here.
 """
 
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from flint import fmpq, fmpz
 
-from . import equivalence, fuel, nodes, scalars, sets, texts
-from .exact import Undefined, exact
+from . import equivalence, fuel, nodes, scalars, sets, words
+from .exact import UndefinedError, exact
 from .forms import FALSE
 from .nodes import Node
 from .options import DEFAULT, MathOptions
@@ -27,13 +27,13 @@ class Match:
     """The result of one comparison; everything that the verdict's evidence needs."""
 
     equal: bool | None
-    """None: the reference is at fault, see ``reason``."""
+    """None: the reference is at fault, see `reason`."""
     layer: str
-    """Which layer decided: ``string``, ``text``, ``rational``, ``structure``, ``residue``, ``relation``, ``bounds``,
-    ``numeric``, ``tolerance`` or ``symbolic``."""
+    """Which layer decided: `string`, `text`, `rational`, `structure`, `residue`, `relation`, `bounds`,
+    `numeric`, `tolerance` or `symbolic`."""
     reason: str | None = None
-    """``bad_reference`` where ``equal`` is None; else for an unequal answer ``no_answer``, ``unreadable``,
-    ``undefined``, ``too_large`` or ``too_complex``, or None for a plain difference."""
+    """`bad_reference` where `equal` is None; else for an unequal answer `no_answer`, `unreadable`,
+    `undefined`, `too_large` or `too_complex`, or None for a plain difference."""
     detail: str = ""
     """One line for a person."""
     reference: str = ""
@@ -114,7 +114,7 @@ def _readings(reference: Reading, answer: Reading, options: MathOptions) -> Matc
         return _match(False, "string", reference, answer, "no_answer", "the answer is empty")
     if reference.text == answer.text or (
         (reference.node is None or answer.node is None)
-        and texts.squeezed(reference.text) == texts.squeezed(answer.text)
+        and words.squeezed(reference.text) == words.squeezed(answer.text)
     ):
         return _match(True, "string", reference, answer)
     digits = _long_integers(reference.text, answer.text)
@@ -141,9 +141,9 @@ def _readings(reference: Reading, answer: Reading, options: MathOptions) -> Matc
 def _nodes(reference: Reading, answer: Reading, expected: Node, given: Node, options: MathOptions) -> Match | None:
     try:
         decision = equivalence.compare(expected, given, options)
-    except Undefined:
+    except UndefinedError:
         return _match(False, "structure", reference, answer, "undefined", "the answer has no value")
-    except (fuel.Exhausted, RecursionError):
+    except (fuel.ExhaustedError, RecursionError):
         if _is_dear(expected, options):
             return _match(None, "structure", reference, answer, "bad_reference", _DEAR)
         return _match(False, "structure", reference, answer, "too_complex", "not settled within the work allowed")
@@ -168,9 +168,9 @@ def _is_dear(expected: Node, options: MathOptions) -> bool:
     fuel.refill()
     try:
         equivalence.compare(expected, _NOTHING, options)
-    except Undefined:
+    except UndefinedError:
         return False
-    except (fuel.Exhausted, RecursionError):
+    except (fuel.ExhaustedError, RecursionError):
         return True
     return False
 
@@ -185,10 +185,10 @@ def _algebra_may_help(expected: Node, given: Node) -> bool:
 
 
 def _decimal_comma(reading: Reading, node: Node) -> Node:
-    """The number that ``1000,99`` or ``1.234,56`` is where a comma marks the decimals; else the node as it is."""
+    """The number that `1000,99` or `1.234,56` is where a comma marks the decimals; else the node as it is."""
     if node.op != "list" or len(reading.text) > _LITERAL_LENGTH or "," not in reading.text:
         return node
-    match = _DECIMAL_COMMA.fullmatch(texts.bare(reading.text))
+    match = _DECIMAL_COMMA.fullmatch(words.bare(reading.text))
     if match is None:
         return node
     sign, whole, decimals = match.groups()
@@ -215,9 +215,9 @@ def _is_undefined(node: Node) -> bool:
         return False
     try:
         exact(node)
-    except Undefined:
+    except UndefinedError:
         return True
-    except fuel.Exhausted:
+    except fuel.ExhaustedError:
         return False
     return False
 
@@ -225,42 +225,47 @@ def _is_undefined(node: Node) -> bool:
 def _words(reference: Reading, answer: Reading, options: MathOptions) -> Match | None:
     """Answers in words; None where at least the reference is mathematics that the answer may equal."""
     if reference.words and answer.words:
-        fold = (lambda text: " ".join(texts.squeezed(text).split())) if options.case_sensitive_text else texts.key
+        fold = (lambda text: " ".join(words.squeezed(text).split())) if options.case_sensitive_text else words.key
         if fold(reference.text) == fold(answer.text):
             return _match(True, "text", reference, answer)
-    letter = texts.option_letter(reference.text)
+    letter = words.option_letter(reference.text)
     if letter is not None and answer.node == ("sym", (), letter):
         return _match(True, "text", reference, answer, None, "the option's letter")
     if (
         reference.node is not None
         and reference.node.op == "sym"
-        and texts.option_letter(answer.text) == reference.node.value
+        and words.option_letter(answer.text) == reference.node.value
     ):
         return _match(True, "text", reference, answer, None, "the option's letter")
-    for words, other in ((reference, answer), (answer, reference)):
-        if words.words and other.node == nodes.EMPTY and texts.key(words.text) in texts.EMPTY:
+    for spoken, other in ((reference, answer), (answer, reference)):
+        if spoken.words and other.node == nodes.EMPTY and words.key(spoken.text) in words.EMPTY:
             return _match(True, "text", reference, answer, None, "no solution")
-        if words.words and other.node is not None and texts.key(words.text) in texts.REALS and sets.is_line(other.node):
+        if (
+            spoken.words
+            and other.node is not None
+            and words.key(spoken.text) in words.REALS
+            and sets.is_line(other.node)
+        ):
             return _match(True, "text", reference, answer, None, "all real numbers")
     if reference.node is not None and not reference.words:
         return None
     if reference.words and reference.node is not None:
-        names = texts.is_product(reference.text) and (not answer.words or texts.is_product(answer.text))
+        names = words.is_product(reference.text) and (not answer.words or words.is_product(answer.text))
         statement = reference.node.op not in ("sym", "mul")
         if names or statement:
             return None
     if reference.words or _prose(reference):
-        if not answer.words and texts.key(reference.text) == texts.key(answer.text):
+        if not answer.words and words.key(reference.text) == words.key(answer.text):
             return _match(True, "text", reference, answer)
         return _match(False, "text", reference, answer)
     return None
 
 
 def _prose(reading: Reading) -> bool:
-    """A reference that cannot be parsed but is plainly language (``June 20``): only the same words meet it."""
+    """A reference that cannot be parsed but is plainly language (`June 20`): only the same words meet it."""
     if reading.node is not None or reading.reason != "unreadable":
         return False
-    bare = texts.bare(reading.text)
+    bare = words.bare(reading.text)
     return "\\" not in bare and not re.search(r"[=<>+*/^|]", bare) and re.search(r"[^\W\d_]{3,}", bare) is not None
 
 
@@ -273,11 +278,11 @@ def compare(
     """Compare an answer with a reference, or with any of several accepted ones.
 
     Args:
-        reference: one reference or the accepted ones; an answer that meets any of them is equal. ``bad_reference`` is
+        reference: one reference or the accepted ones; an answer that meets any of them is equal. `bad_reference` is
             the outcome only when the answer meets none and at least one cannot be graded against.
         answer: the extracted answer.
         options: policies.
-        stage: called with ``reference``, ``answer`` or ``compare`` before the last layer works on it, so that who
+        stage: called with `reference`, `answer` or `compare` before the last layer works on it, so that who
             kills an overlong call knows whose fault it was.
     """
     if not isinstance(reference, str):

@@ -1,6 +1,6 @@
-"""Equivalence of two shaped answers: structure against structure, scalars through :mod:`.scalars`.
+"""Equivalence of two shaped answers: structure against structure, scalars through `scalars`.
 
-The result is a :class:`.scalars.Decision`: yes, no (with the layer and sometimes a reason), or unsettled.
+The result is a `scalars.Decision`: yes, no (with the layer and sometimes a reason), or unsettled.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from fractions import Fraction
 from flint import fmpq
 
 from . import nodes, numeric, relations, scalars, sets, units
-from .exact import Undefined, exact
+from .exact import UndefinedError, exact
 from .forms import FALSE, argument_of, is_function_name
 from .nodes import Node, contains, replace, symbols
 from .options import MathOptions
@@ -79,7 +79,7 @@ def _named(reference: Node, answer: Node, options: MathOptions) -> Decision:
     if sets.is_setlike(other) and other.op != "tuple":
         try:  # {x : x = 5} hardly ever, but "x = 5" is not "x <= 5"
             return _decided(sets.same(sets.pieces(other), sets.pieces(Node("set", (named.args[0],)))))
-        except sets.NotASet:
+        except sets.NotASetError:
             return NO
     if options.assignment == "required":
         return NO
@@ -140,7 +140,7 @@ def _systems(reference: Node, answer: Node, options: MathOptions) -> Decision:
 
 
 def _indexed(system: Node) -> bool:
-    """``x_1 = ..., x_2 = ...``: one letter, numbered, in no order that matters."""
+    """`x_1 = ..., x_2 = ...`: one letter, numbered, in no order that matters."""
     return len({name.split("_")[0] for name in system.value}) == 1
 
 
@@ -280,7 +280,7 @@ def _unordered(reference: tuple[Node, ...], answer: tuple[Node, ...], options: M
     """Equality as sets: every member has a partner on the other side."""
     try:
         left, right = [exact(node) for node in reference], [exact(node) for node in answer]
-    except Undefined:
+    except UndefinedError:
         return NO
     if None not in left and None not in right:
         return Decision(set(left) == set(right), "rational")
@@ -352,7 +352,7 @@ def _as_set(node: Node) -> sets.Pieces | None:
         node = Node("set", node.args)  # "x in {1, 2}" may be answered by "1, 2"
     try:
         return sets.pieces(node)
-    except sets.NotASet:
+    except sets.NotASetError:
         return None
 
 

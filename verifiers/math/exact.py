@@ -1,7 +1,7 @@
 """Exact rational values: integers, decimals, fractions, bounded powers, factorials, binomials, gcd, mod.
 
-Every operation is refused before it is done when its result would pass :data:`MAX_BITS`, so the cost of a value is
-bounded whatever was written; huge integers under ``mod`` and ``gcd`` go through modular arithmetic. Irrational,
+Every operation is refused before it is done when its result would pass `MAX_BITS`, so the cost of a value is
+bounded whatever was written; huge integers under `mod` and `gcd` go through modular arithmetic. Irrational,
 complex and symbolic values are for other layers.
 """
 
@@ -21,38 +21,38 @@ MAX_WORK = 5_000
 """Nodes that a finite sum or product may evaluate in all."""
 
 
-class NotExact(Exception):  # noqa: N818 - control flow inside the package
+class NotExactError(Exception):
     """Not a rational number, or not one of bounded size."""
 
 
-class Undefined(Exception):  # noqa: N818
-    """The expression has no value: ``1/0``, ``0^0``."""
+class UndefinedError(Exception):
+    """The expression has no value: `1/0`, `0^0`."""
 
 
 def exact(node: Node) -> fmpq | None:
-    """The rational value, or None where it is not rational or too large. Raises :class:`Undefined` for ``1/0``."""
+    """The rational value, or None where it is not rational or too large. Raises `UndefinedError` for `1/0`."""
     try:
         return value(node)
-    except NotExact:
+    except NotExactError:
         return None
 
 
 def value(node: Node) -> fmpq:
-    """As :func:`exact`, raising :class:`NotExact`."""
+    """As `exact`, raising `NotExactError`."""
     if node.op == "num":
         number: fmpq = node.value
         return number
     handler = _HANDLERS.get(node.op)
     if handler is None:
-        raise NotExact
+        raise NotExactError
     return handler(node)
 
 
 def integer(node: Node) -> fmpz:
-    """An exact integer value, or :class:`NotExact`."""
+    """An exact integer value, or `NotExactError`."""
     number = value(node)
     if number.q != 1:
-        raise NotExact
+        raise NotExactError
     return number.p
 
 
@@ -61,7 +61,7 @@ def _bounded(number: fmpq) -> fmpq:
     if bits > 64:
         fuel.spend(1 + (bits / 1000) ** 1.5)
         if bits > MAX_BITS:
-            raise NotExact
+            raise NotExactError
     return number
 
 
@@ -82,38 +82,38 @@ def _mul(node: Node) -> fmpq:
 def _div(node: Node) -> fmpq:
     upper, lower = value(node.args[0]), value(node.args[1])
     if lower == 0:
-        raise Undefined
+        raise UndefinedError
     return _bounded(upper / lower)
 
 
 def power(base: fmpq, exponent: fmpq) -> fmpq:
-    """``base ** exponent`` where that is rational and bounded."""
+    """`base ** exponent` where that is rational and bounded."""
     if exponent.q != 1:
         return power(rational_root(base, exponent.q), fmpq(exponent.p))
     if base == 0:
         if exponent <= 0:
-            raise Undefined
+            raise UndefinedError
         return base
     if base == 1 or exponent == 0:
         return fmpq(1)
     if base == -1:
         return fmpq(1) if exponent.p % 2 == 0 else base
     if abs(exponent) > MAX_BITS or abs(exponent.p) * base.height_bits() > MAX_BITS:
-        raise NotExact
+        raise NotExactError
     return _bounded(base ** int(exponent.p))
 
 
 def rational_root(number: fmpq, degree: fmpz) -> fmpq:
-    r"""The exact real root (``\sqrt[3]{-8}`` is -2), or :class:`NotExact`."""
+    r"""The exact real root (`\sqrt[3]{-8}` is -2), or `NotExactError`."""
     if not 2 <= degree <= 1000:
-        raise NotExact
+        raise NotExactError
     n, negative = int(degree), number < 0
     if negative and n % 2 == 0:
-        raise NotExact
+        raise NotExactError
     upper, lower = abs(number.p), number.q
     top, bottom = upper.root(n), lower.root(n)
     if top**n != upper or bottom**n != lower:
-        raise NotExact
+        raise NotExactError
     return fmpq(-top if negative else top, bottom)
 
 
@@ -122,7 +122,7 @@ def _pow(node: Node) -> fmpq:
     power_value = value(exponent)
     base_value = value(base)
     if base_value < 0 and power_value.q != 1:
-        raise NotExact  # the principal value is complex
+        raise NotExactError  # the principal value is complex
     return power(base_value, power_value)
 
 
@@ -133,18 +133,18 @@ def _root(node: Node) -> fmpq:
 def _fact(node: Node) -> fmpq:
     n = integer(node.args[0])
     if n < 0:
-        raise Undefined
+        raise UndefinedError
     if n > MAX_FACTORIAL:
-        raise NotExact
+        raise NotExactError
     return _bounded(fmpq(fmpz.fac_ui(n)))
 
 
 def _fact2(node: Node) -> fmpq:
     n = integer(node.args[0])
     if n < 0:
-        raise Undefined
+        raise UndefinedError
     if n > MAX_TERMS:
-        raise NotExact
+        raise NotExactError
     total = fmpz(1)
     for k in range(int(n), 1, -2):
         total *= k
@@ -154,7 +154,7 @@ def _fact2(node: Node) -> fmpq:
 def _binom(node: Node) -> fmpq:
     n, k = integer(node.args[0]), integer(node.args[1])
     if not 0 <= n <= MAX_FACTORIAL or k < 0:
-        raise NotExact
+        raise NotExactError
     return _bounded(fmpq(fmpz.bin_uiui(int(n), int(k)))) if k <= n else fmpq(0)
 
 
@@ -163,13 +163,13 @@ def _mod(node: Node) -> fmpq:
 
     modulus = integer(node.args[1])
     if modulus <= 0:
-        raise Undefined
+        raise UndefinedError
     number = exact(node.args[0])
     if number is not None and number.q == 1:
         return fmpq(number.p % modulus)
     found = residue(node.args[0], modulus)
     if found is None:
-        raise NotExact
+        raise NotExactError
     return fmpq(found)
 
 
@@ -178,7 +178,7 @@ def _gcd(node: Node) -> fmpq:
 
     known = [number for number in map(exact, node.args) if number is not None and number.q == 1]
     if not known or all(number == 0 for number in known):
-        raise NotExact
+        raise NotExactError
     total = fmpz(0)
     for number in known:
         total = total.gcd(number.p)
@@ -186,7 +186,7 @@ def _gcd(node: Node) -> fmpq:
         if exact(arg) is None:
             found = residue(arg, total)
             if found is None:
-                raise NotExact
+                raise NotExactError
             total = total.gcd(found)
     return fmpq(total)
 
@@ -216,18 +216,18 @@ def _call(node: Node) -> fmpq:
         return fmpq(number.floor() if name == "floor" else number.ceil())
     if name == "gamma":
         return _fact(Node("fact", (Node("num", (), value(node.args[0]) - 1),)))
-    raise NotExact
+    raise NotExactError
 
 
 def _based(node: Node) -> fmpq:
     digits, base = node.value
     whole, _, decimals = digits.partition(".")
     if len(digits) > 5_000:
-        raise NotExact
+        raise NotExactError
     total = fmpz(0)
     for digit in whole + decimals:
         if int(digit, 36) >= base:
-            raise Undefined
+            raise UndefinedError
         total = total * base + int(digit, 36)
     return fmpq(total, fmpz(base) ** len(decimals))
 
@@ -236,11 +236,11 @@ def _big(node: Node) -> fmpq:
     """Finite sums and products over a short integer range."""
     lower, upper, body = node.args
     if node.value not in ("sum", "prod") or lower.op != "chain" or lower.value != ("=",) or lower.args[0].op != "sym":
-        raise NotExact
+        raise NotExactError
     first, last = integer(lower.args[1]), integer(upper)
     size = sum(1 for _ in walk(body))
     if not 0 <= last - first < MAX_TERMS or size * (last - first) > MAX_WORK or contains(body, "big"):
-        raise NotExact
+        raise NotExactError
     name, total = lower.args[0].value, fmpq(0 if node.value == "sum" else 1)
     for k in range(int(first), int(last) + 1):
         term = value(_at(body, name, num(k)))

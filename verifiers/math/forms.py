@@ -1,8 +1,8 @@
 r"""What an answer states: the parsed tree with its statements resolved.
 
-``x = 5`` becomes a named value, ``2 \pm \sqrt 3`` a list of two, ``n = 2, 3, 4`` a list, ``p=5, q=2; p=7, q=2`` a list
-of tuples, matrix arithmetic a matrix. New operators: ``named`` (one value; value: the name), ``equation`` (two sides),
-``false`` (a statement that contradicts itself), ``system`` (value: the names).
+`x = 5` becomes a named value, `2 \pm \sqrt 3` a list of two, `n = 2, 3, 4` a list, `p=5, q=2; p=7, q=2` a list
+of tuples, matrix arithmetic a matrix. New operators: `named` (one value; value: the name), `equation` (two sides),
+`false` (a statement that contradicts itself), `system` (value: the names).
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from fractions import Fraction
 from flint import fmpq
 
 from . import nodes, scalars
-from .atoms import Unreadable
+from .atoms import UnreadableError
 from .nodes import Node, add, div, mul, neg, replace
 from .units import measure
 
 FALSE = Node("false")
 _NOT_IN_SCALARS = nodes.STRUCTURES - {"matrix", "chain", "list"} | {"worked"}
-"""What has no place inside an expression (``C(5, 2)`` is a product with a pair); the bounds of a sum are statements."""
+"""What has no place inside an expression (`C(5, 2)` is a product with a pair); the bounds of a sum are statements."""
 
 _FUNCTION_LETTERS = frozenset("fghFGHPQWTSVRUvuwpq")
 
 
 def shape(node: Node, chain: str = "stated") -> Node:
-    """Resolve the statements of a parsed tree. ``chain``: see :class:`.options.MathOptions`."""
+    """Resolve the statements of a parsed tree. `chain`: see `options.MathOptions`."""
     op = node.op
     if op in ("num", "sym"):
         return node
@@ -44,7 +44,7 @@ def shape(node: Node, chain: str = "stated") -> Node:
         return node
     inside = {each.op for each in nodes.walk(node)}
     if op not in nodes.STRUCTURES and inside & _NOT_IN_SCALARS:
-        raise Unreadable(op)
+        raise UnreadableError(op)
     if "pm" in inside:
         return _both_signs(node)
     return _matrix(node) if "matrix" in inside else node
@@ -66,9 +66,9 @@ def _signed(node: Node, sign: int) -> Node | None:
 
 
 def name_of(node: Node) -> str | None:
-    r"""The spelling of a plain name (``x``, ``f(x)``, ``AB``, ``|z|``, ``\frac{NO}{BO}``, ``(x, y)``); None otherwise.
+    r"""The spelling of a plain name (`x`, `f(x)`, `AB`, `|z|`, `\frac{NO}{BO}`, `(x, y)`); None otherwise.
 
-    Numbers and sums make an expression, not a name: ``2x = 6`` does not say 6.
+    Numbers and sums make an expression, not a name: `2x = 6` does not say 6.
     """
     op = node.op
     if op == "sym":
@@ -94,12 +94,12 @@ def name_of(node: Node) -> str | None:
 
 
 def is_function_name(name: str) -> bool:
-    """``f(x)``, ``W(n)`` (read as a product of two letters), or ``y``: whatever a formula is given for."""
+    """`f(x)`, `W(n)` (read as a product of two letters), or `y`: whatever a formula is given for."""
     return "(" in name[1:] or name == "y" or (len(name) == 2 and name[0] in _FUNCTION_LETTERS)
 
 
 def argument_of(name: str) -> str | None:
-    """``x`` of ``f(x)`` or of ``fx``."""
+    """`x` of `f(x)` or of `fx`."""
     if name.endswith(")") and "(" in name[1:]:
         inner = name[name.index("(", 1) + 1 : -1]
         return inner if inner.isalpha() else None
@@ -215,7 +215,7 @@ def _values(item: Node) -> tuple[Node, ...]:
 
 
 def _compound(node: Node) -> Node:
-    """``3 hours 20 minutes`` in the smaller unit."""
+    """`3 hours 20 minutes` in the smaller unit."""
     total, last = fmpq(0), None
     for part in node.args:
         unit, number = measure(part.value), part.args[0]

@@ -11,7 +11,7 @@ import threading
 BUDGET = 60_000.0
 
 
-class Exhausted(Exception):  # noqa: N818 - control flow inside the package
+class ExhaustedError(Exception):
     """The budget of this comparison is spent: it stays unsettled."""
 
 
@@ -28,7 +28,7 @@ def refill() -> None:
 
 
 def spend(units: float) -> None:
-    """Pay for an operation; raises :class:`Exhausted` when the budget is spent, and from then on until the refill."""
+    """Pay for an operation; raises `ExhaustedError` when the budget is spent, and from then on until the refill."""
     _TANK.left -= units
     if _TANK.left < 0:
-        raise Exhausted
+        raise ExhaustedError

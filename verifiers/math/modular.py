@@ -2,9 +2,9 @@
 
 A rational expression is evaluated in the integers modulo two fixed 61-bit primes, with a fixed residue for each symbol
 (Schwartz-Zippel). Different residues prove that two expressions differ; equal ones leave a chance of about
-degree / 2^61 for each prime that they do. ``i`` is a square root of -1 in the field; ``pi`` is a symbol (it is
-transcendental). Exponents of any size are reduced through Euler's theorem, so ``9^{9^{9^9}}`` costs microseconds.
-Roots, ``e`` and functions are for the numeric layer.
+degree / 2^61 for each prime that they do. `i` is a square root of -1 in the field; `pi` is a symbol (it is
+transcendental). Exponents of any size are reduced through Euler's theorem, so `9^{9^{9^9}}` costs microseconds.
+Roots, `e` and functions are for the numeric layer.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import hashlib
 from flint import fmpq, fmpz
 
 from . import fuel
-from .exact import NotExact, Undefined, exact, integer
+from .exact import NotExactError, UndefinedError, exact, integer
 from .nodes import Node
 
 
-class NotModular(Exception):  # noqa: N818 - control flow inside the package
+class NotModularError(Exception):
     """Not a rational expression."""
 
 
-class Vanishes(Exception):  # noqa: N818
+class VanishesError(Exception):
     """A denominator is zero modulo the prime."""
 
 
 def _prime(start: int) -> int:
-    """The first prime of the form 4k+1 from ``start``: -1 is a square modulo it."""
+    """The first prime of the form 4k+1 from `start`: -1 is a square modulo it."""
     candidate = start - start % 4 + 1
     while not fmpz(candidate).is_prime():
         candidate += 4
@@ -40,7 +40,7 @@ PRIMES = (_prime(0x1C6B_5E8F_3A91_7D21), _prime(0x1A35_97D1_0C4E_6F39))
 
 @functools.lru_cache(maxsize=4096)
 def _unit_root(p: int) -> int:
-    """A square root of -1 modulo ``p``."""
+    """A square root of -1 modulo `p`."""
     base = 2
     while pow(base, (p - 1) // 2, p) != p - 1:
         base += 1
@@ -66,7 +66,7 @@ def residue(node: Node, modulus: fmpz | int) -> fmpz | None:
         return None
     try:
         return fmpz(_integer_mod(node, int(modulus)))
-    except (NotExact, Undefined):
+    except (NotExactError, UndefinedError):
         return None
 
 
@@ -77,7 +77,7 @@ def _integer_mod(node: Node, modulus: int) -> int:
     number = exact(node)
     if number is not None:
         if number.q != 1:
-            raise NotExact
+            raise NotExactError
         return int(number.p % modulus)
     if node.op == "add":
         return sum(_integer_mod(arg, modulus) for arg in node.args) % modulus
@@ -92,10 +92,10 @@ def _integer_mod(node: Node, modulus: int) -> int:
         size = exact(exponent)
         if size is not None:
             if size.q != 1 or size < 0:
-                raise NotExact
+                raise NotExactError
             return pow(integer_base, int(size.p), modulus)
         if not _positive_integer(exponent):
-            raise NotExact
+            raise NotExactError
         # a huge exponent may be reduced modulo the totient once it is known to exceed log2 of the modulus
         fuel.spend(300)
         phi = _totient(modulus)
@@ -104,7 +104,7 @@ def _integer_mod(node: Node, modulus: int) -> int:
         n = exact(node.args[0])
         if n is not None and n.q == 1 and n >= modulus:
             return 0
-    raise NotExact
+    raise NotExactError
 
 
 def _positive_integer(node: Node) -> bool:
@@ -127,7 +127,7 @@ class Field:
         self.fixed = fixed or {}
 
     def __call__(self, node: Node) -> int:
-        """The residue; raises :class:`NotModular` or :class:`Vanishes`."""
+        """The residue; raises `NotModularError` or `VanishesError`."""
         p, op = self.p, node.op
         if op == "num":
             number: fmpq = node.value
@@ -135,7 +135,7 @@ class Field:
                 return int(number.p % p)
             lower = int(number.q % p)
             if lower == 0:
-                raise Vanishes
+                raise VanishesError
             return int(number.p % p) * pow(lower, -1, p) % p
         if op == "sym":
             found = self.fixed.get(node.value)
@@ -150,7 +150,7 @@ class Field:
         if op == "div":
             lower = self(node.args[1])
             if lower == 0:
-                raise Vanishes
+                raise VanishesError
             return self(node.args[0]) * pow(lower, -1, p) % p
         if op == "pow":
             return self._power(node)
@@ -166,15 +166,15 @@ class Field:
         residue_of_base = self(base)
         try:
             n = integer(exponent)
-        except NotExact:
+        except NotExactError:
             if not _positive_integer(exponent):
-                raise NotModular from None
+                raise NotModularError from None
             try:
                 return pow(residue_of_base, _integer_mod(exponent, self.p - 1), self.p)
-            except NotExact:
-                raise NotModular from None
+            except NotExactError:
+                raise NotModularError from None
         if residue_of_base == 0 and n <= 0:
-            raise Vanishes
+            raise VanishesError
         return pow(residue_of_base, int(n % (self.p - 1)) if abs(n) > 1 << 64 else int(n), self.p)
 
     def _number(self, node: Node) -> int:
@@ -183,7 +183,7 @@ class Field:
             number = exact(node)
             if number is not None:
                 return self(Node("num", (), number))
-        raise NotModular
+        raise NotModularError
 
 
 FIELDS = tuple(Field(p, salt) for salt, p in enumerate(PRIMES))
@@ -196,7 +196,7 @@ def fingerprint(node: Node) -> tuple[int, ...] | None:
     """
     try:
         return tuple(field(node) for field in FIELDS)
-    except (NotModular, Undefined):
+    except (NotModularError, UndefinedError):
         return None
-    except Vanishes:
+    except VanishesError:
         return None

@@ -4,15 +4,15 @@ One node type with a string operator, so that a tree is hashable, comparable and
 
 Operators, with their arguments and value:
 
-* scalars: ``num`` (value: fmpq), ``sym`` (value: name), ``const`` (value: ``pi``, ``e``, ``i``, ``inf``), ``add``,
-  ``mul``, ``div``, ``pow``, ``root`` (radicand, degree), ``call`` (value: function name), ``fact``, ``fact2``,
-  ``binom``, ``mod``, ``degree``, ``pm`` (value: +1 for ``\pm``, -1 for ``\mp``), ``based`` (value: digits and base),
-  ``big`` (value: sum, prod, int, lim: kept whole);
-* structures: ``tuple`` (value: the two brackets), ``set``, ``list`` (value: separators), ``matrix`` (value: rows and
-  columns), ``union``, ``inter``, ``minus``, ``domain`` (value: R, Z, ...), ``ratio``;
-* statements: ``chain`` (value: the relations between its arguments; a member that shows working is wrapped in
-  ``worked``), ``in``;
-* wrappers: ``percent``, ``unit`` (value: phrase), ``money`` (value: currency), ``text`` (value: words).
+* scalars: `num` (value: fmpq), `sym` (value: name), `const` (value: `pi`, `e`, `i`, `inf`), `add`,
+  `mul`, `div`, `pow`, `root` (radicand, degree), `call` (value: function name), `fact`, `fact2`,
+  `binom`, `mod`, `degree`, `pm` (value: +1 for `\pm`, -1 for `\mp`), `based` (value: digits and base),
+  `big` (value: sum, prod, int, lim: kept whole);
+* structures: `tuple` (value: the two brackets), `set`, `list` (value: separators), `matrix` (value: rows and
+  columns), `union`, `inter`, `minus`, `domain` (value: R, Z, ...), `ratio`;
+* statements: `chain` (value: the relations between its arguments; a member that shows working is wrapped in
+  `worked`), `in`;
+* wrappers: `percent`, `unit` (value: phrase), `money` (value: currency), `text` (value: words).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from flint import fmpq, fmpz
 
 
 class Node(NamedTuple):
-    """One operator with its arguments; ``value`` holds what is not a node (a number, a name, brackets)."""
+    """One operator with its arguments; `value` holds what is not a node (a number, a name, brackets)."""
 
     op: str
     args: tuple[Node, ...] = ()
@@ -128,7 +128,7 @@ def symbols(node: Node) -> set[str]:
 
 
 def replace(node: Node, rewrite: Callable[[Node], Node | None]) -> Node:
-    """Rebuild the tree; ``rewrite`` gives a node's replacement, or None to descend."""
+    """Rebuild the tree; `rewrite` gives a node's replacement, or None to descend."""
     new = rewrite(node)
     if new is not None:
         return new

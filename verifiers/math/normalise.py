@@ -1,7 +1,7 @@
 r"""Bring one answer string to plain ASCII LaTeX: Unicode spelling, math delimiters, trailing punctuation.
 
 Covered: full-width and non-Latin digits and punctuation, super- and subscripts, vulgar fractions, Greek letters and
-operator signs, invisible characters, ``$``, ``\(``, ``\boxed`` around the whole, doubled backslashes of escaped
+operator signs, invisible characters, `$`, `\(`, `\boxed` around the whole, doubled backslashes of escaped
 sources. Not covered: LaTeX spacing and style commands inside (the tokenizer skips those).
 """
 
@@ -37,7 +37,7 @@ _SUB = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙₖₓ", "
 _SUPER_RUN = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱˣ]+")
 _SUB_RUN = re.compile("[₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙₖₓ]+")
 _METRES = re.compile(r"(?<=\d)\s?m(?=[²³](?![⁰¹²³⁴⁵⁶⁷⁸⁹]))")
-"""``5m²`` right after a digit is square metres: algebra is hardly ever typeset with a superscript character."""
+"""`5m²` right after a digit is square metres: algebra is hardly ever typeset with a superscript character."""
 
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufe00-\ufe0f]"
@@ -82,7 +82,7 @@ def _other(char: str) -> str:
 
 
 def closing_brace(text: str, start: int) -> int:
-    """Index of the brace that closes the one at ``start``, or -1; escaped braces do not count."""
+    """Index of the brace that closes the one at `start`, or -1; escaped braces do not count."""
     depth, i, end = 0, start, len(text)
     while i < end:
         char = text[i]

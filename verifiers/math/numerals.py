@@ -1,6 +1,6 @@
 r"""How numbers are written: decimals, groups of three, repeating decimals, exponents, other bases.
 
-Part of the tokenizer (:mod:`.tokens`), which calls it where a number starts.
+Part of the tokenizer (`tokens`), which calls it where a number starts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .nodes import Node, num
 
 
 class Token(NamedTuple):
-    """``kind`` is one of num, sym, const, fn, op, cmd, unit, word; ``spaced``: white space stood before it."""
+    """`kind` is one of num, sym, const, fn, op, cmd, unit, word; `spaced`: white space stood before it."""
 
     kind: str
     value: Any

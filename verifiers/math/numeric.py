@@ -2,8 +2,8 @@ r"""Rigorous real and complex values by ball arithmetic (python-flint's arb and 
 
 A ball that excludes zero proves inequality. Equality is accepted when the difference of two balls contains zero and is
 smaller than anything that the two expressions could hide: the precision covers the spread between the terms of every
-sum, so ``x + 10^{-30}`` is not ``x``. Expressions with symbols are compared at fixed points, positive ones first, then
-mixed signs (where both sides are real), so ``\log ab = \log a + \log b`` holds and ``\sqrt{x^2} = x`` does not.
+sum, so `x + 10^{-30}` is not `x`. Expressions with symbols are compared at fixed points, positive ones first, then
+mixed signs (where both sides are real), so `\log ab = \log a + \log b` holds and `\sqrt{x^2} = x` does not.
 
 Every operation is on balls of bounded precision, whatever the size of the value, so the cost is bounded by the number
 of nodes. flint's precision is process-wide: a lock keeps threads apart.
@@ -21,7 +21,7 @@ from typing import Any
 from flint import acb, arb, ctx, fmpq, fmpz
 
 from . import fuel
-from .exact import NotExact, Undefined, exact
+from .exact import NotExactError, UndefinedError, exact
 from .exact import integer as exact_integer
 from .nodes import Node, symbols, walk
 
@@ -41,7 +41,7 @@ _SPREAD = 100
 _LOCK = threading.RLock()
 
 
-class NotNumeric(Exception):  # noqa: N818 - control flow inside the package
+class NotNumericError(Exception):
     """No ball is known for an operator (an unevaluated integral, an unknown function)."""
 
 
@@ -58,7 +58,7 @@ class Evaluation:
         self.work = 5.0 * scale**1.65  # gamma, the dearest function: 5 us at 192 bits, 2.5 ms at 8192
 
     def __call__(self, node: Node) -> Any:
-        """An arb (or acb); raises :class:`NotNumeric`."""
+        """An arb (or acb); raises `NotNumericError`."""
         op = node.op
         fuel.spend(self.step)
         if op == "num":
@@ -76,7 +76,7 @@ class Evaluation:
             return self.kind(point_value(node.value, self.point))
         handler = _HANDLERS.get(op)
         if handler is None:
-            raise NotNumeric(op)
+            raise NotNumericError(op)
         fuel.spend(self.work)
         return handler(self, node)
 
@@ -136,15 +136,15 @@ def _const(self: Evaluation, node: Node) -> Any:
         return self.kind(arb.const_e())
     if node.value == "i" and not self.real:
         return acb(0, 1)
-    raise NotNumeric(node.value)
+    raise NotNumericError(node.value)
 
 
 def _pow(self: Evaluation, node: Node) -> Any:
     base = self(node.args[0])
     try:
         exponent = exact(node.args[1])
-    except Undefined:
-        raise NotNumeric("exponent") from None
+    except UndefinedError:
+        raise NotNumericError("exponent") from None
     if exponent is not None:
         if exponent.q == 1:
             return base ** self.kind(exponent)
@@ -158,12 +158,12 @@ def _root(self: Evaluation, node: Node) -> Any:
     inner = self(node.args[0])
     try:
         degree = exact_integer(node.args[1])
-    except NotExact:
+    except NotExactError:
         return inner ** (self.kind(1) / self(node.args[1]))
     if degree == 2:
         return inner.sqrt()
     if not 1 <= degree < 10**6:
-        raise NotNumeric("root")
+        raise NotNumericError("root")
     power = self.kind(fmpq(1, degree))
     if degree % 2 == 1:  # the real root of a negative number
         if self.real and inner < 0:
@@ -191,10 +191,10 @@ def _degree(self: Evaluation, node: Node) -> Any:
 def _exact(self: Evaluation, node: Node) -> Any:
     try:
         number = exact(node)
-    except Undefined:
+    except UndefinedError:
         number = None
     if number is None:
-        raise NotNumeric(node.op)
+        raise NotNumericError(node.op)
     return self.kind(number)
 
 
@@ -239,7 +239,7 @@ _SIMPLE = frozenset("exp sinh cosh tanh coth sech csch asin acos atan asinh acos
 
 
 def _half_turns(node: Node) -> fmpq | None:
-    """``q`` where the node is ``q * pi`` or ``q`` half-turns in degrees."""
+    """`q` where the node is `q * pi` or `q` half-turns in degrees."""
     if node.op == "degree":
         number = _rational(node.args[0])
         return None if number is None else number / 180
@@ -266,7 +266,7 @@ def _half_turns(node: Node) -> fmpq | None:
 def _rational(node: Node) -> fmpq | None:
     try:
         return exact(node)
-    except Undefined:
+    except UndefinedError:
         return None
 
 
@@ -274,10 +274,6 @@ _HANDLERS: dict[str, Callable[[Evaluation, Node], Any]] = {
     "const": _const, "pow": _pow, "root": _root, "fact": _fact, "binom": _binom, "degree": _degree, "call": _call,
     "based": _exact, "mod": _exact, "fact2": _exact, "big": _exact,
 }  # fmt: skip
-
-
-def _finite(ball: Any) -> bool:
-    return bool(ball.is_finite())
 
 
 def _ball(node: Node, point: int, bits: int, *, real: bool) -> tuple[Any, int]:
@@ -297,7 +293,7 @@ def _compare(first: Node, second: Node, point: int, max_bits: int, *, real: bool
     while True:
         a, spread_a = _ball(first, point, bits, real=real)
         b, spread_b = _ball(second, point, bits, real=real)
-        if not (_finite(a) and _finite(b)):
+        if not (a.is_finite() and b.is_finite()):
             return None
         before = ctx.prec
         ctx.prec = bits
@@ -306,7 +302,7 @@ def _compare(first: Node, second: Node, point: int, max_bits: int, *, real: bool
             if not difference.overlaps(arb(0) if real else acb(0)):
                 return False
             need = MARGIN_BITS + spread_a + spread_b
-            radius = _radius(difference)
+            radius = _upper(difference)
             size = max(_upper(a), _upper(b))
         finally:
             ctx.prec = before
@@ -316,11 +312,6 @@ def _compare(first: Node, second: Node, point: int, max_bits: int, *, real: bool
         if wanted > max_bits:
             return None
         bits = wanted
-
-
-def _radius(ball: Any) -> float:
-    """log2 of the largest absolute value in a ball around zero."""
-    return _upper(ball)
 
 
 def _upper(ball: Any) -> float:
@@ -344,7 +335,7 @@ def equal(first: Node, second: Node, max_bits: int = MAX_BITS) -> bool | None:
             if not names:
                 return _constant(first, second, max_bits)
             return _at_points(first, second, max_bits)
-        except (NotNumeric, OverflowError, ValueError, ZeroDivisionError):
+        except (NotNumericError, OverflowError, ValueError, ZeroDivisionError):
             return None
 
 
@@ -353,7 +344,7 @@ def _constant(first: Node, second: Node, max_bits: int) -> bool | None:
         verdict = _compare(first, second, 0, max_bits, real=True)
         if verdict is not None:
             return verdict
-    except NotNumeric:
+    except NotNumericError:
         pass
     return _compare(first, second, 0, max_bits, real=False)
 
@@ -366,7 +357,7 @@ def _at_points(first: Node, second: Node, max_bits: int) -> bool | None:
     for point in points:
         try:
             verdict = _compare(first, second, point, max_bits, real=True)
-        except NotNumeric:
+        except NotNumericError:
             verdict = None
         if verdict is None and (point < _POSITIVE or point >= _INTEGERS):
             verdict = _compare(first, second, point, max_bits, real=False)
@@ -377,7 +368,7 @@ def _at_points(first: Node, second: Node, max_bits: int) -> bool | None:
 
 
 def _means_integers(first: Node, second: Node) -> bool:
-    """``(-1)^n``: a negative base raised to a symbol named as integers are."""
+    """`(-1)^n`: a negative base raised to a symbol named as integers are."""
     return symbols(first) | symbols(second) <= _INTEGER_NAMES and any(
         each.op == "pow" and symbols(each.args[1]) and each.args[0].op == "num" and each.args[0].value < 0
         for node in (first, second)
@@ -386,16 +377,16 @@ def _means_integers(first: Node, second: Node) -> bool:
 
 
 def digits(node: Node, point: int, places: int = 50) -> str | None:
-    """The value at a point, rounded to ``places`` significant digits: equal values give equal strings."""
+    """The value at a point, rounded to `places` significant digits: equal values give equal strings."""
     with _LOCK:
         for real in (True, False):
             try:
                 ball, spread = _ball(node, point, BASE_BITS + 64, real=real)
-            except (NotNumeric, OverflowError, ValueError, ZeroDivisionError):
+            except (NotNumericError, OverflowError, ValueError, ZeroDivisionError):
                 continue
             if spread > _SPREAD:
                 return None
-            if _finite(ball):
+            if ball.is_finite():
                 return _rounded(ball, places)
     return None
 
@@ -425,11 +416,11 @@ def compare_reals(first: Node, second: Node, max_bits: int = MAX_BITS) -> int | 
         try:
             a, _ = _ball(first, 0, BASE_BITS, real=True)
             b, _ = _ball(second, 0, BASE_BITS, real=True)
-            if _finite(a) and _finite(b):
+            if a.is_finite() and b.is_finite():
                 if a < b:
                     return -1
                 if a > b:
                     return 1
             return 0 if _compare(first, second, 0, max_bits, real=True) else None
-        except (NotNumeric, OverflowError, ValueError, ZeroDivisionError):
+        except (NotNumericError, OverflowError, ValueError, ZeroDivisionError):
             return None

@@ -1,19 +1,19 @@
 """Tokens to a tree: one operator-precedence grammar for LaTeX, plain and SymPy spelling.
 
 The whole answer must be read: a token that is left over makes it unreadable, so nothing falls back to a leading
-number. Redundant nesting is removed from the token list first, what remains may nest :data:`MAX_DEPTH` deep.
+number. Redundant nesting is removed from the token list first, what remains may nest `MAX_DEPTH` deep.
 
-Loosest first: separators, relations, set operations and ratios, sums, ``mod``, products (also implicit), signs,
-powers and postfixes. Not covered: integrals, sums and limits are kept whole (``big``), ``cases`` are not read.
+Loosest first: separators, relations, set operations and ratios, sums, `mod`, products (also implicit), signs,
+powers and postfixes. Not covered: integrals, sums and limits are kept whole (`big`), `cases` are not read.
 """
 
 from __future__ import annotations
 
 from . import nodes
-from .atoms import OPENERS, RELATIONS, Atoms, TooDeep, Unreadable
+from .atoms import OPENERS, RELATIONS, Atoms, TooDeepError, UnreadableError
 from .nodes import Node, add, div, mul, neg, num
 from .numerals import Token
-from .tokens import TooManyTokens, tokenize
+from .tokens import TooManyTokensError, tokenize
 from .units import CURRENCY, MAGNITUDES, ORDINALS
 
 MAX_DEPTH = 48
@@ -28,22 +28,22 @@ _SEPARATORS = frozenset({",", ";", "and", "or"})
 
 
 def parse(text: str, limit: int) -> Node:
-    """The tree of a normalised answer; raises :class:`Unreadable`, or :class:`TooDeep` beyond a limit. Linear."""
+    """The tree of a normalised answer; raises `UnreadableError`, or `TooDeepError` beyond a limit. Linear."""
     try:
         tokens = tokenize(text, limit)
-    except TooManyTokens:
-        raise TooDeep(text[:80]) from None
+    except TooManyTokensError:
+        raise TooDeepError(text[:80]) from None
     if not tokens:
-        raise Unreadable(text[:80])
+        raise UnreadableError(text[:80])
     parser = _Parser(_flatten(tokens))
     try:
         node = parser.list_of(())
     except RecursionError:
-        raise TooDeep(text[:80]) from None
+        raise TooDeepError(text[:80]) from None
     if parser.at != len(parser.tokens) - _LOOKAHEAD:
-        raise Unreadable(text[:80])
+        raise UnreadableError(text[:80])
     if len(parser.tokens) > MAX_TREE and nodes.depth(node) > MAX_TREE:
-        raise TooDeep(text[:80])
+        raise TooDeepError(text[:80])
     return node
 
 
@@ -79,7 +79,7 @@ class _Parser(Atoms):
         """Statements up to a closer (not taken) or the end."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise TooDeep
+            raise TooDeepError
         items, separators = [self.statement()], []
         while (value := self.op()) in _SEPARATORS:
             kinds = []
@@ -117,12 +117,12 @@ class _Parser(Atoms):
             if value == "not":
                 value = {"=": "!=", "in": ""}.get(self.op(), "")
                 if value != "!=":
-                    raise Unreadable("not")
+                    raise UnreadableError("not")
                 self.at += 1
             if value == "subset":
                 value = "in"
             if value == "<<":
-                raise Unreadable(value)
+                raise UnreadableError(value)
             relations.append(value)
             starts.append(self.at)
             parts.append(self.quantity())
@@ -130,7 +130,7 @@ class _Parser(Atoms):
             return parts[0]
         if "in" in relations:
             if len(relations) != 1:
-                raise Unreadable("chained membership")
+                raise UnreadableError("chained membership")
             return Node("in", (parts[0], parts[1]))
         if len(parts) > 2 and all(relation in ("=", "~") for relation in relations):
             starts.append(self.at + 1)
@@ -141,7 +141,7 @@ class _Parser(Atoms):
         return Node("chain", tuple(parts), tuple(relations))
 
     def _worked(self, start: int, end: int) -> bool:
-        """Whether a member of a chain shows working (``5 + 5``) rather than a value."""
+        """Whether a member of a chain shows working (`5 + 5`) rather than a value."""
         return any(token.kind == "op" and token.value in ("+", "-", "*") for token in self.tokens[start + 1 : end])
 
     # -- quantities: an expression with its unit -------------------------------------------------------------------
@@ -188,7 +188,7 @@ class _Parser(Atoms):
             return node
 
     def _phrase(self) -> str:
-        """The words of a unit: ``cm ^2``, ``square feet``, ``km / h``."""
+        """The words of a unit: `cm ^2`, `square feet`, `km / h`."""
         words: list[str] = []
         while True:
             token = self.tokens[self.at]
@@ -199,7 +199,7 @@ class _Parser(Atoms):
                 self.at += 1
                 power = self.argument()
                 if power.op != "num" or power.value.q != 1 or abs(power.value) > 9:
-                    raise Unreadable("unit power")
+                    raise UnreadableError("unit power")
                 words.append(f"^{power.value}")
             elif (
                 words
@@ -217,11 +217,11 @@ class _Parser(Atoms):
                 words.append(token.value)
             else:
                 if len(words) > _UNIT_WORDS:
-                    raise Unreadable("unit")
+                    raise UnreadableError("unit")
                 return " ".join(word for word in words if word)
 
     def _compound(self, node: Node) -> Node:
-        """``3 hours 20 minutes``."""
+        """`3 hours 20 minutes`."""
         if self.tokens[self.at].kind == "num":
             start = self.at
             second = self._suffix(self.power())
@@ -321,7 +321,7 @@ class _Parser(Atoms):
                 return node
 
     def _mixed(self, whole: Node) -> Node | None:
-        r"""``2\frac{1}{3}`` right after an integer literal."""
+        r"""`2\frac{1}{3}` right after an integer literal."""
         before = self.tokens[self.at - 1]
         if before.kind != "num" or whole.op != "num" or whole.value.q != 1:
             return None
@@ -337,7 +337,7 @@ class _Parser(Atoms):
         return all(token.kind in ("num", "cmd") or token.value in ("{", "}") for token in self.tokens[start : self.at])
 
     def _adjacent(self, node: Node) -> Node:
-        r"""A number right after an operand: ``2 2/3``, ``\pi 2``; two bare numbers in a row are not an answer."""
+        r"""A number right after an operand: `2 2/3`, `\pi 2`; two bare numbers in a row are not an answer."""
         token, before = self.tokens[self.at], self.tokens[self.at - 1]
         following = self.tokens[self.at + 1]
         if before.kind == "num":
@@ -349,10 +349,10 @@ class _Parser(Atoms):
                 or token.value.op != "num"
                 or after.value.op != "num"
             ):
-                raise Unreadable("adjacent numbers")
+                raise UnreadableError("adjacent numbers")
             top, bottom = token.value.value, after.value.value
             if not (node.value.q == top.q == bottom.q == 1 and 0 < top < bottom):
-                raise Unreadable("improper mixed number")
+                raise UnreadableError("improper mixed number")
             self.at += 3
             sign = -1 if node.value < 0 else 1
             return Node("num", (), node.value + sign * (top / bottom))
@@ -360,7 +360,7 @@ class _Parser(Atoms):
             self.at += 1
             if node.op == "sym":
                 return Node("sym", (), f"{node.value}_{token.value.value}")
-            raise Unreadable("digit after a letter")
+            raise UnreadableError("digit after a letter")
         return mul(node, self.power())
 
     def factor(self) -> Node:

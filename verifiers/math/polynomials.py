@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from flint import fmpq, fmpq_poly, fmpz_poly
 
 from . import nodes
-from .exact import NotExact, Undefined, exact, integer
+from .exact import NotExactError, UndefinedError, exact, integer
 from .nodes import Node
 
 MAX_DEGREE = 24
 MAX_BITS = 400
 
 
-class NotPolynomial(Exception):  # noqa: N818 - control flow inside the package
+class NotPolynomialError(Exception):
     """Not a polynomial in the symbol with rational coefficients, or too large to factor."""
 
 
@@ -35,20 +35,20 @@ class Factor(NamedTuple):
 
 
 class Factored(NamedTuple):
-    """``sign`` of the leading coefficient, and the factors."""
+    """`sign` of the leading coefficient, and the factors."""
 
     sign: int
     factors: tuple[Factor, ...]
 
 
 def factored(node: Node, name: str) -> Factored:
-    """Factor an expression; raises :class:`NotPolynomial`."""
+    """Factor an expression; raises `NotPolynomialError`."""
     polynomial = _polynomial(node, name)
     if polynomial.degree() < 0 or polynomial.degree() > MAX_DEGREE:
-        raise NotPolynomial
+        raise NotPolynomialError
     numerator = polynomial.numer()
     if any(int(c.bit_length()) > MAX_BITS for c in numerator.coeffs()):
-        raise NotPolynomial
+        raise NotPolynomialError
     content, parts = numerator.factor()
     sign, factors = (1 if content > 0 else -1), []
     for part, multiplicity in parts:
@@ -74,21 +74,21 @@ def _polynomial(node: Node, name: str) -> fmpq_poly:
         for arg in node.args:
             total *= _polynomial(arg, name)
             if total.degree() > MAX_DEGREE:
-                raise NotPolynomial
+                raise NotPolynomialError
         return total
     if op == "div":
         divisor = _number(node.args[1])
         if divisor == 0:
-            raise NotPolynomial
+            raise NotPolynomialError
         return _polynomial(node.args[0], name) / divisor
     if op == "pow":
         base = _polynomial(node.args[0], name)
         try:
             exponent = integer(node.args[1])
-        except NotExact:
-            raise NotPolynomial from None
+        except NotExactError:
+            raise NotPolynomialError from None
         if exponent < 0 or exponent * max(base.degree(), 1) > MAX_DEGREE:
-            raise NotPolynomial
+            raise NotPolynomialError
         return base ** int(exponent)
     return fmpq_poly([_number(node)])
 
@@ -96,10 +96,10 @@ def _polynomial(node: Node, name: str) -> fmpq_poly:
 def _number(node: Node) -> fmpq:
     try:
         number = exact(node)
-    except Undefined:
+    except UndefinedError:
         number = None
     if number is None or (number == 0 and node.op != "num") or number.height_bits() > MAX_BITS:
-        raise NotPolynomial
+        raise NotPolynomialError
     return number
 
 
@@ -127,7 +127,7 @@ def has_real_root(factor: Factor) -> bool:
 
 
 def signature(node: Node, relation: str, name: str) -> tuple[object, ...]:
-    """What determines the real solutions of ``node relation 0``: equal signatures, equal solutions, and conversely."""
+    """What determines the real solutions of `node relation 0`: equal signatures, equal solutions, and conversely."""
     sign, factors = factored(node, name)
     if relation in ("<", "<="):
         sign, relation = -sign, {"<": ">", "<=": ">="}[relation]

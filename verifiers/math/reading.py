@@ -6,8 +6,8 @@ import functools
 import re
 from dataclasses import dataclass
 
-from . import texts, words
-from .atoms import TooDeep, Unreadable
+from . import vocabulary, words
+from .atoms import TooDeepError, UnreadableError
 from .forms import shape
 from .nodes import Node
 from .normalise import normalise
@@ -18,15 +18,15 @@ _CACHED_LENGTH = 400
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _LAST_LAYER = frozenset("sum prod int iint iiint oint lim limsup liminf det cases vmatrix".split())
 _KNOWN = frozenset(
-    words.SKIPPED | words.TRANSPARENT | words.SKIPPED_WITH_ARGUMENT | set(words.FUNCTIONS) | words.GREEK
-    | set(words.OPERATORS) | set(words.CONSTANTS) | words.NAMED_SETS
+    vocabulary.SKIPPED | vocabulary.TRANSPARENT | vocabulary.SKIPPED_WITH_ARGUMENT | vocabulary.GREEK
+    | set(vocabulary.FUNCTIONS) | set(vocabulary.OPERATORS) | set(vocabulary.CONSTANTS) | vocabulary.NAMED_SETS
     | set("frac dfrac tfrac cfrac binom dbinom tbinom sqrt overline bar begin end mathbb not".split())
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """``node`` is None when the text is outside the grammar; ``words`` marks answers made of words."""
+    """`node` is None when the text is outside the grammar; `words` marks answers made of words."""
 
     text: str
     """Normalised text."""
@@ -34,12 +34,7 @@ class Reading:
     """What it states."""
     words: bool = False
     reason: str | None = None
-    """``empty``, ``unreadable`` or ``too_complex`` where ``node`` is None."""
-
-    @property
-    def key(self) -> str:
-        """The words, folded."""
-        return texts.key(self.text)
+    """`empty`, `unreadable` or `too_complex` where `node` is None."""
 
     @property
     def for_last_layer(self) -> bool:
@@ -65,13 +60,13 @@ def _read(text: str, options: MathOptions) -> Reading:
         return Reading(text, None, reason="empty")
     if len(text) > options.max_length:
         return Reading(text, None, reason="too_complex")
-    is_words = texts.is_words(text)
+    is_words = words.is_words(text)
     try:
         node = shape(parse(text, options.max_nodes), options.chain)
-    except TooDeep:
+    except TooDeepError:
         return Reading(text, None, is_words, "too_complex")
-    except (Unreadable, RecursionError):
-        blank = not any(char.isalnum() or char == "\\" for char in texts.bare(text))  # \text{}
+    except (UnreadableError, RecursionError):
+        blank = not any(char.isalnum() or char == "\\" for char in words.bare(text))  # \text{}
         return Reading(text, None, is_words, "empty" if blank else "unreadable")
     if node.op == "list" and len(node.args) * 2 > options.max_nodes:
         return Reading(text, None, reason="too_complex")

@@ -1,14 +1,14 @@
 """Equations up to scaling, and inequalities that are not intervals.
 
 Two equations are the same when one side-difference is a constant multiple of the other, or when both are linear in a
-symbol and give it the same value (``y = 1/x`` and ``xy = 1``). An identity is the same as another only when it restates
-the same expression. Not covered: equations with equal solutions that are not multiples (``x^2 = 4`` and ``|x| = 2``).
+symbol and give it the same value (`y = 1/x` and `xy = 1`). An identity is the same as another only when it restates
+the same expression. Not covered: equations with equal solutions that are not multiples (`x^2 = 4` and `|x| = 2`).
 """
 
 from __future__ import annotations
 
 from . import polynomials, scalars
-from .exact import Undefined
+from .exact import UndefinedError
 from .modular import fingerprint
 from .nodes import ZERO, Node, div, mul, neg, num, replace, sub, symbols
 from .numeric import point_value
@@ -22,7 +22,7 @@ def _at_point(node: Node, point: int) -> Node:
 
 
 def _multiple(first: Node, second: Node) -> tuple[bool | None, int]:
-    """Whether ``first = c * second`` for a constant, and the sign of ``c``."""
+    """Whether `first = c * second` for a constant, and the sign of `c`."""
     for point in _POINTS:
         f, g = _at_point(first, point), _at_point(second, point)
         if scalars.equal(f, ZERO).equal is not False or scalars.equal(g, ZERO).equal is not False:
@@ -50,7 +50,7 @@ def same_equation(first: tuple[Node, Node], second: tuple[Node, Node]) -> bool |
             try:
                 name = next(iter(names))
                 return polynomials.zeros(f, name) == polynomials.zeros(g, name)
-            except polynomials.NotPolynomial:
+            except polynomials.NotPolynomialError:
                 pass
         verdict, _ = _multiple(f, g)
         if verdict:
@@ -61,7 +61,7 @@ def same_equation(first: tuple[Node, Node], second: tuple[Node, Node]) -> bool |
                 return scalars.equal(div(neg(a[1]), a[0]), div(neg(b[1]), b[0])).equal
         if fingerprint(f) is not None and fingerprint(g) is not None:
             return False
-    except Undefined:
+    except UndefinedError:
         return False
     return None
 
@@ -79,10 +79,10 @@ def same_inequality(first: Node, second: Node) -> bool | None:
             try:
                 name = next(iter(names))
                 return polynomials.signature(f, f_relation, name) == polynomials.signature(g, g_relation, name)
-            except polynomials.NotPolynomial:
+            except polynomials.NotPolynomialError:
                 pass
         verdict, sign = _multiple(f, g)
-    except (Undefined, KeyError):
+    except (UndefinedError, KeyError):
         return None
     if verdict is None:
         return None

@@ -10,13 +10,13 @@ from typing import NamedTuple
 from flint import fmpq
 
 from . import bounds, numeric
-from .exact import Undefined, exact
+from .exact import UndefinedError, exact
 from .modular import fingerprint
 from .nodes import Node, symbols
 
 
 class Decision(NamedTuple):
-    """``equal`` is None where the layers could not settle it; ``layer`` names the one that spoke last."""
+    """`equal` is None where the layers could not settle it; `layer` names the one that spoke last."""
 
     equal: bool | None
     layer: str
@@ -24,7 +24,7 @@ class Decision(NamedTuple):
 
 
 def equal(first: Node, second: Node, max_bits: int = numeric.MAX_BITS) -> Decision:
-    """Compare two scalars. ``reason`` is ``undefined``, ``too_large`` or ``too_complex`` where equality fails by it."""
+    """Compare two scalars. `reason` is `undefined`, `too_large` or `too_complex` where equality fails by it."""
     try:
         a = exact(first)
         b = exact(second)
@@ -35,7 +35,7 @@ def equal(first: Node, second: Node, max_bits: int = numeric.MAX_BITS) -> Decisi
         if _infinite(first) or _infinite(second):
             return Decision(_same_infinity(first, second), "structure")
         return _beyond(first, second, max_bits)
-    except Undefined:
+    except UndefinedError:
         return Decision(False, "rational", "undefined")
 
 
@@ -60,7 +60,7 @@ def _beyond(first: Node, second: Node, max_bits: int) -> Decision:
 def _huge(node: Node) -> bool:
     try:
         return exact(node) is None
-    except Undefined:
+    except UndefinedError:
         return False
 
 
@@ -93,7 +93,7 @@ def order(first: Node, second: Node) -> int | None:
         return (a > b) - (a < b)
     try:
         x, y = exact(first), exact(second)
-    except Undefined:
+    except UndefinedError:
         return None
     if x is not None and y is not None:
         return int(x > y) - int(x < y)

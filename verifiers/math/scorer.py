@@ -40,7 +40,7 @@ _LETTER = re.compile(r"\(?[A-J]\)?")
 """A reference that names an option; prose may then do so too ("I think it is B")."""
 
 
-class _Undecided(Exception):  # noqa: N818 - control flow inside the module
+class _UndecidedError(Exception):
     """The layers that run in the caller cannot tell."""
 
 
@@ -78,7 +78,7 @@ class MathScorer(Scorer):
         """The verdict of the layers that are bounded in microseconds to a few milliseconds, or None."""
         try:
             return self._grade(rollout, quick)
-        except _Undecided:
+        except _UndecidedError:
             return None
 
     def score(self, rollouts: Sequence[Any], prior: Sequence[Prior]) -> Sequence[Verdict]:
@@ -117,7 +117,7 @@ class MathScorer(Scorer):
         def decided(reference: str) -> Match:
             match = compare_one(reference, answer, self.options)
             if match is None:
-                raise _Undecided
+                raise _UndecidedError
             return match
 
         return decided(references[0]) if len(references) == 1 else any_of(references, decided)

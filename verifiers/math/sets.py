@@ -2,7 +2,7 @@
 
 A set is a list of disjoint pieces in order; each piece has two ends (scalars or infinities) and whether they belong.
 Inequalities become sets when they are linear in one symbol (or its absolute value); others are compared by
-:mod:`.relations`. Not covered: subsets of the integers, conditions on several symbols.
+`relations`. Not covered: subsets of the integers, conditions on several symbols.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from . import nodes, polynomials, scalars
-from .exact import Undefined, exact
+from .exact import UndefinedError, exact
 from .nodes import INF, Node, div, neg, num, replace, sub, symbols
 
 _NEGATIVE_INF = neg(INF)
@@ -31,15 +31,15 @@ Pieces = list[Piece]
 _LINE = Piece(_NEGATIVE_INF, False, INF, False)
 
 
-class NotASet(Exception):  # noqa: N818 - control flow inside the package
+class NotASetError(Exception):
     """Not a set of real numbers, or one whose ends cannot be ordered."""
 
 
 def pieces(node: Node) -> Pieces:
-    """The set that a structure means, normalised; raises :class:`NotASet`."""
+    """The set that a structure means, normalised; raises `NotASetError`."""
     found = _normal(_pieces(node))
     if len(found) > MAX_PIECES:
-        raise NotASet
+        raise NotASetError
     return found
 
 
@@ -76,7 +76,7 @@ def is_line(node: Node) -> bool:
         return False
     try:
         return pieces(node) == [_LINE]
-    except NotASet:
+    except NotASetError:
         return False
 
 
@@ -100,30 +100,30 @@ def _pieces(node: Node) -> Pieces:
         }
         if node.value in signed:
             return signed[node.value]
-        raise NotASet
+        raise NotASetError
     if op == "in" and node.args[0].op == "sym":
         return _pieces(node.args[1])
     if op == "chain":
         return _inequality(node)
     if op == "list":
         return _several(node)
-    raise NotASet
+    raise NotASetError
 
 
 def _scalar(node: Node) -> bool:
     if node.op in nodes.STRUCTURES:
-        raise NotASet
+        raise NotASetError
     return True
 
 
 def _interval(node: Node) -> Piece:
     if len(node.args) != 2 or node.value == "<>":
-        raise NotASet
+        raise NotASetError
     low, high = node.args
     _scalar(low)
     _scalar(high)
     if scalars.infinity_sign(low) == 1 or scalars.infinity_sign(high) == -1:
-        raise NotASet
+        raise NotASetError
     closed = (
         node.value[0] == "[" and not scalars.infinity_sign(low),
         node.value[1] == "]" and not scalars.infinity_sign(high),
@@ -152,12 +152,12 @@ def _inequality(node: Node) -> Pieces:
         return _intersection(
             _normal(_simple(middle, FLIPPED.get(relations[0], "?"), low)), _normal(_simple(middle, relations[1], high))
         )
-    raise NotASet
+    raise NotASetError
 
 
 def _simple(left: Node, relation: str, right: Node) -> Pieces:
     if relation not in FLIPPED:
-        raise NotASet
+        raise NotASetError
     if left.op == "sym" and not symbols(right):
         return _half_line(relation, right)
     if right.op == "sym" and not symbols(left):
@@ -172,7 +172,7 @@ def _simple(left: Node, relation: str, right: Node) -> Pieces:
             return _half_line(relation, right)
         if right.op == "sym" and right.value not in symbols(left):
             return _half_line(FLIPPED[relation], left)
-        raise NotASet
+        raise NotASetError
     name = next(iter(names))
     line = linear(sub(left, right), name)
     if line is None:
@@ -180,21 +180,21 @@ def _simple(left: Node, relation: str, right: Node) -> Pieces:
     slope, offset = line
     sign = scalars.order(slope, nodes.ZERO)
     if not sign:
-        raise NotASet
+        raise NotASetError
     return _half_line(relation if sign > 0 else FLIPPED[relation], div(neg(offset), slope))
 
 
 def _polynomial(node: Node, relation: str, name: str) -> Pieces:
-    """Where a polynomial of higher degree satisfies ``relation 0``: it changes sign at roots of odd multiplicity."""
+    """Where a polynomial of higher degree satisfies `relation 0`: it changes sign at roots of odd multiplicity."""
     try:
         sign, factors = polynomials.factored(node, name)
-    except polynomials.NotPolynomial:
-        raise NotASet from None
+    except polynomials.NotPolynomialError:
+        raise NotASetError from None
     roots: list[tuple[Node, int]] = []
     for factor in factors:
         found = polynomials.real_roots(factor)
         if found is None:
-            raise NotASet
+            raise NotASetError
         for root in found:
             index = len(roots)
             while index and _compare(root, roots[index - 1][0]) < 0:
@@ -219,7 +219,7 @@ def at(node: Node, name: str, value: Node) -> Node:
 
 
 def linear(node: Node, name: str) -> tuple[Node, Node] | None:
-    """``(slope, offset)`` where the expression is linear in the symbol, tested at three points."""
+    """`(slope, offset)` where the expression is linear in the symbol, tested at three points."""
     zero, one, two = (at(node, name, num(k)) for k in (0, 1, 2))
     try:
         slope = sub(one, zero)
@@ -231,7 +231,7 @@ def linear(node: Node, name: str) -> tuple[Node, Node] | None:
             odd = num(7919)
             if scalars.equal(sub(at(node, name, odd), zero), nodes.mul(odd, slope)).equal:
                 return _folded(slope), _folded(zero)
-    except Undefined:
+    except UndefinedError:
         pass
     return None
 
@@ -257,7 +257,7 @@ def _half_line(relation: str, end: Node) -> Pieces:
 
 
 def _absolute(relation: str, size: Node) -> Pieces:
-    """``|x| < a`` and its like."""
+    """`|x| < a` and its like."""
     positive = Piece(nodes.ZERO, True, INF, False)
     inner = _intersection(_normal(_half_line(relation, size)), [positive])
     mirrored = [Piece(neg(p.high), p.high_closed, neg(p.low), p.low_closed) for p in inner]
@@ -267,7 +267,7 @@ def _absolute(relation: str, size: Node) -> Pieces:
 def _compare(first: Node, second: Node) -> int:
     order = scalars.order(first, second)
     if order is None:
-        raise NotASet
+        raise NotASetError
     return order
 
 
@@ -281,7 +281,7 @@ def _normal(parts: Pieces) -> Pieces:
         if order < 0 or (order == 0 and piece.low_closed and piece.high_closed):
             kept.append(piece)
         elif order > 0 and len(parts) == 1:
-            raise NotASet  # a pair written downwards is not an interval
+            raise NotASetError  # a pair written downwards is not an interval
     ordered: Pieces = []
     for piece in kept:
         index = len(ordered)

@@ -32,7 +32,7 @@ _EXAMPLES = (
 )
 
 
-class NotParsed(Exception):  # noqa: N818 - control flow inside the module
+class NotParsedError(Exception):
     """math-verify's parser rejects the text."""
 
 
@@ -41,7 +41,7 @@ def warm() -> None:
     for text in _EXAMPLES:
         try:
             _same(_parse(text), _parse(text))
-        except NotParsed:
+        except NotParsedError:
             continue
 
 
@@ -64,7 +64,7 @@ def settle(reference: Reading, answer: Reading, stage: Callable[[str], None] | N
     tell("reference")
     try:
         expected = _parse(reference.text)
-    except NotParsed:
+    except NotParsedError:
         if reference.node is None:
             return match(None, "bad_reference", "no parser can read the reference")
         return unsettled("not settled within the precision allowed")
@@ -77,7 +77,7 @@ def settle(reference: Reading, answer: Reading, stage: Callable[[str], None] | N
         return match(False, None, "a statement is not a value")
     try:
         given = _parse(answer.text)
-    except NotParsed:
+    except NotParsedError:
         return match(False, "unreadable", "no parser can read the answer as a whole")
     tell("compare")
     verdict = _same(expected, given)
@@ -97,9 +97,9 @@ def _parse(text: str) -> Any:
     except MemoryError:
         raise
     except Exception as error:
-        raise NotParsed(text[:80]) from error
+        raise NotParsedError(text[:80]) from error
     if parsed is None or isinstance(parsed, list | tuple):
-        raise NotParsed(text[:80])
+        raise NotParsedError(text[:80])
     return parsed
 
 

@@ -1,6 +1,6 @@
 """Split one normalised answer into tokens: LaTeX, plain and SymPy spelling through the same door.
 
-One pass, linear in the length, no recursion. What cannot be a token ends it (``None``), because a half-read answer is
+One pass, linear in the length, no recursion. What cannot be a token ends it (`None`), because a half-read answer is
 an unread one. Style and spacing commands are dropped here; words are told apart here (functions, units, variables).
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from . import words
+from . import vocabulary
 from .nodes import Node, num
 from .normalise import closing_brace
 from .numerals import Numerals, Token
@@ -27,7 +27,7 @@ _AMBIGUOUS = frozenset({"min", "sec"})
 _ARGUMENT = re.compile(r"\s*[\w({\\^]")
 _SET = re.compile(r"\s*(?:\\left\s*)?(?:[(\[]|\\\{|\\mathbb)")
 _TIMES_TEN = re.compile(r"\s+10\s*(?:\^|\*\*)")
-"""``1.5 x 10^3``: the letter as a multiplication sign, with a space before the power of ten."""
+"""`1.5 x 10^3`: the letter as a multiplication sign, with a space before the power of ten."""
 
 _GLUED = re.compile(r"q?quad(?=[a-z])")
 _PAIRS = ("**", "<=", ">=", "!=", "==", "=<", "=>")
@@ -36,12 +36,12 @@ _PREFIXES = tuple(sorted("sin cos tan cot sec csc log ln sqrt exp arcsin arccos 
 MATRICES = frozenset("matrix pmatrix bmatrix Bmatrix vmatrix Vmatrix smallmatrix array cases aligned align".split())
 
 
-class TooManyTokens(Exception):  # noqa: N818 - control flow inside the package
+class TooManyTokensError(Exception):
     """More tokens than the limit."""
 
 
 class Tokenizer(Numerals):
-    """Reads one string; :meth:`run` gives the tokens or None."""
+    """Reads one string; `run` gives the tokens or None."""
 
     def __init__(self, text: str, limit: int) -> None:
         super().__init__(text)
@@ -61,7 +61,7 @@ class Tokenizer(Numerals):
                 self.at, self.spaced = match.end(), True
                 continue
             if len(self.out) > self.limit:
-                raise TooManyTokens
+                raise TooManyTokensError
             char = text[self.at]
             if char.isdigit() or (char == "." and text[self.at + 1 : self.at + 2].isdigit()):
                 ok = self.number()
@@ -116,16 +116,16 @@ class Tokenizer(Numerals):
             if in_text and operand and is_unit_word(run) and self.out[-1].kind != "op":
                 return self.emit("unit", run)
             return self._symbol(run)
-        if run in words.CONSTANTS:
-            return self.emit("const", Node("const", (), words.CONSTANTS[run]))
+        if run in vocabulary.CONSTANTS:
+            return self.emit("const", Node("const", (), vocabulary.CONSTANTS[run]))
         if operand and run in _AMBIGUOUS and (in_text or not _ARGUMENT.match(self.text, self.at)):
             return self.emit("unit", run)
         if run == "in" and _SET.match(self.text, self.at):
             return self.emit("op", "in")
-        if run in words.FUNCTIONS and not (run in words.PLAIN_ONLY and after not in "({^"):
+        if run in vocabulary.FUNCTIONS and not (run in vocabulary.PLAIN_ONLY and after not in "({^"):
             if run in ("gamma", "Gamma") and after != "(":
                 return self._symbol(run)
-            return self.emit("fn", words.FUNCTIONS[run])
+            return self.emit("fn", vocabulary.FUNCTIONS[run])
         if operand:
             if lower in PERCENT_WORDS:
                 return self.emit("op", "%")
@@ -141,27 +141,26 @@ class Tokenizer(Numerals):
             return self.emit("op", "mod")
         if self.out and self.out[-1].kind == "unit" and lower in ("per", "of"):
             return self.emit("unit" if lower == "per" else "word", lower)
-        if run in words.GREEK:
+        if run in vocabulary.GREEK:
             return self._symbol(run)
         for joint in ("or", "and"):
             if operand and run.startswith(joint) and len(run) == len(joint) + 1:  # 1orW(x)
                 self.at -= 1
                 return self.emit("op", joint)
-        if in_text or (lower in words.SMALL_WORDS and not run.isupper()):
+        if in_text or (lower in vocabulary.SMALL_WORDS and not run.isupper()):
             return self.emit("word", run)
         for name in _PREFIXES:
             if run.startswith(name) and len(run) - len(name) <= 1:
                 self.at -= len(run) - len(name)
-                return self.emit("fn", words.FUNCTIONS[name])
+                return self.emit("fn", vocabulary.FUNCTIONS[name])
         if len(run) <= 4 or (run.isupper() and len(run) <= 6):
             return self._letters(run)
-        for tail in ("pi",):
-            if run.endswith(tail) and len(run) <= 6:
-                return self._letters(run)
+        if run.endswith("pi") and len(run) <= 6:
+            return self._letters(run)
         return self.emit("word", run)
 
     def _letters(self, run: str) -> bool:
-        """A product of one-letter variables; a trailing ``or``/``and`` glued to the next operand was handled before."""
+        """A product of one-letter variables; a trailing `or`/`and` glued to the next operand was handled before."""
         at = self.at
         self.at = at - len(run) + 1
         i = 0
@@ -218,11 +217,11 @@ class Tokenizer(Numerals):
         if glued:  # \\quadx: a spacing command that lost its space
             self.at -= len(name) - glued.end()
             return True
-        if self.want and name not in words.SKIPPED:
+        if self.want and name not in vocabulary.SKIPPED:
             self.want -= 1
         if not name.isalpha():
             return self._escaped(name)
-        if name in words.SKIPPED:
+        if name in vocabulary.SKIPPED:
             if name in ("left", "right") and self.text[self.at : self.at + 1] == ".":
                 self.at += 1
             return True
@@ -231,10 +230,10 @@ class Tokenizer(Numerals):
             return self.emit("cmd", "binom" if "binom" in name else "frac")
         if name == "sqrt":
             return self.emit("cmd", "sqrt")
-        if name in words.SKIPPED_WITH_ARGUMENT:
+        if name in vocabulary.SKIPPED_WITH_ARGUMENT:
             return self._skip_argument()
-        if name in words.TRANSPARENT:
-            if name in words.TEXT:
+        if name in vocabulary.TRANSPARENT:
+            if name in vocabulary.TEXT:
                 return self._text()
             return True
         if name in ("overline", "bar", "underbar"):
@@ -253,11 +252,11 @@ class Tokenizer(Numerals):
     def _named(self, name: str) -> bool:
         if name in ("mathbb", "Bbb"):
             match = re.compile(r"\s*\{?\s*([A-Z])\s*\}?").match(self.text, self.at)
-            if match is None or match.group(1) not in words.DOMAINS:
+            if match is None or match.group(1) not in vocabulary.DOMAINS:
                 return False
             self.at = match.end()
-            return self.emit("domain", words.DOMAINS[match.group(1)])
-        if name in words.NAMED_SETS:
+            return self.emit("domain", vocabulary.DOMAINS[match.group(1)])
+        if name in vocabulary.NAMED_SETS:
             return self.emit("domain", "empty")
         if name == "pi":
             return self.emit("const", Node("const", (), "pi"))
@@ -265,14 +264,14 @@ class Tokenizer(Numerals):
             return self.emit("cmd", name)
         if name == "not":
             return self.emit("op", "not")
-        if name in words.GREEK and name not in words.OPERATORS:
+        if name in vocabulary.GREEK and name not in vocabulary.OPERATORS:
             return self._symbol("\\" + name if name in ("gamma", "Gamma", "Pi") else name)
-        if name in words.OPERATORS:
-            return self.emit("op", words.OPERATORS[name])
-        if name in words.CONSTANTS:
-            return self.emit("const", Node("const", (), words.CONSTANTS[name]))
-        if name in words.FUNCTIONS:
-            return self.emit("fn", words.FUNCTIONS[name])
+        if name in vocabulary.OPERATORS:
+            return self.emit("op", vocabulary.OPERATORS[name])
+        if name in vocabulary.CONSTANTS:
+            return self.emit("const", Node("const", (), vocabulary.CONSTANTS[name]))
+        if name in vocabulary.FUNCTIONS:
+            return self.emit("fn", vocabulary.FUNCTIONS[name])
         return False
 
     def _escaped(self, char: str) -> bool:
@@ -343,7 +342,7 @@ class Tokenizer(Numerals):
         return self.emit("op", char)
 
     def _limit(self) -> bool:
-        """The subscript of ``log`` or a big operator; LaTeX takes one digit, plain text takes the run."""
+        """The subscript of `log` or a big operator; LaTeX takes one digit, plain text takes the run."""
         if not self.out or self.out[-1].kind not in ("fn", "cmd"):
             return False
         self.emit("op", "_")
@@ -361,5 +360,5 @@ class Tokenizer(Numerals):
 
 
 def tokenize(text: str, limit: int) -> list[Token] | None:
-    """Tokens of a normalised answer; None when it cannot be read. Raises :class:`TooManyTokens` beyond ``limit``."""
+    """Tokens of a normalised answer; None when it cannot be read. Raises `TooManyTokensError` beyond `limit`."""
     return Tokenizer(text, limit).run()

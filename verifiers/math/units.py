@@ -1,7 +1,7 @@
 r"""Units, currencies, magnitudes and counted things that may follow a number.
 
 Only what is listed here may be dropped from an answer (anything else that trails a number makes it unreadable), and
-single letters are units only inside ``\text{...}``: elsewhere they are variables.
+single letters are units only inside `\text{...}`: elsewhere they are variables.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Unit(NamedTuple):
-    """A unit as a multiple of its dimension's base: ``1 km`` is ``1000`` of ``length``."""
+    """A unit as a multiple of its dimension's base: `1 km` is `1000` of `length`."""
 
     dimension: str
     factor: Fraction
@@ -137,7 +137,7 @@ def is_unit_word(word: str) -> bool:
 
 
 def is_thing(phrase: str) -> bool:
-    """Whether a trailing phrase reads as the name of what was counted (``ducks``, ``red marbles``).
+    """Whether a trailing phrase reads as the name of what was counted (`ducks`, `red marbles`).
 
     Only references use this: a reference's author named a thing, while a model could write anything there.
     """
@@ -146,9 +146,9 @@ def is_thing(phrase: str) -> bool:
 
 
 def measure(phrase: str) -> Unit | None:
-    """The dimension and factor of a unit phrase such as ``cm^2``, ``square feet``, ``miles per hour``, ``km/h``.
+    """The dimension and factor of a unit phrase such as `cm^2`, `square feet`, `miles per hour`, `km/h`.
 
-    None for counted things (``eggs``) and unknown words: those are compared as words.
+    None for counted things (`eggs`) and unknown words: those are compared as words.
     """
     tokens = phrase.replace("/", " per ").replace("^", " ^").split()
     total, sign, pending = Fraction(1), 1, 1

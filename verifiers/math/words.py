@@ -1,79 +1,85 @@
-"""The vocabulary of the tokenizer: which LaTeX commands and plain words mean what."""
+"""Answers that are words: names, days, `no solution`, option letters with their text.
+
+Words are compared whole after folding case, spaces and wrappers; nothing is stemmed or matched in part, so `odd` is
+not `oddd`. A few fixed phrases with one meaning are spelled one way.
+"""
 
 from __future__ import annotations
 
-FUNCTIONS = {
-    name: name
-    for name in """sin cos tan cot sec csc sinh cosh tanh coth sech csch exp ln log lg gcd lcm max min floor ceil
-    gamma arg det abs sign""".split()
-} | {
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arccot": "acot", "arcsec": "asec", "arccsc": "acsc",
-    "asin": "asin", "acos": "acos", "atan": "atan", "acot": "acot", "asec": "asec", "acsc": "acsc",
-    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh",
-    "arsinh": "asinh", "arcosh": "acosh", "artanh": "atanh", "cosec": "csc", "tg": "tan", "ctg": "cot", "arctg": "atan",
-    "sgn": "sign", "Re": "re", "Im": "im", "Abs": "abs", "log10": "lg", "sqrt": "sqrt", "cbrt": "cbrt",
-    "binomial": "binom", "binom": "binom", "factorial": "factorial", "floor": "floor", "ceiling": "ceil",
-    "root": "root", "GCD": "gcd", "LCM": "lcm", "Gamma": "gamma",
-}  # fmt: skip
-"""Spelled with or without a backslash. ``gamma`` and ``Gamma`` need their parenthesis (the tokenizer checks)."""
+import re
 
-PLAIN_ONLY = frozenset("sqrt cbrt binomial factorial ceiling root floor ceil abs Abs".split())
-"""Functions that, without a backslash, need a parenthesis to be one."""
+from . import vocabulary
 
-GREEK = frozenset(
-    """alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho sigma
-    varsigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega ell hbar
-    aleph partial nabla imath jmath star ast bullet clubsuit diamondsuit heartsuit spadesuit triangle square Box prime
-    dagger""".split()
+_WRAPPER = re.compile(r"\\(?:" + "|".join(sorted(vocabulary.TRANSPARENT, key=len, reverse=True)) + r")(?![A-Za-z])")
+_WRAPPED = re.compile(_WRAPPER.pattern + r"\s*\{([^{}]*)\}")
+_SKIPPED = re.compile(
+    r"\\(?:" + "|".join(sorted(vocabulary.SKIPPED, key=len, reverse=True)) + r")(?![A-Za-z])|\\[,;:!> ]|[~{}$]|\\\\"
 )
-
-SKIPPED = frozenset(
-    """displaystyle textstyle scriptstyle scriptscriptstyle left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr
-    Biggl Biggr bigm middle quad qquad limits nolimits rm bf it sf tt cal mit tiny scriptsize footnotesize small
-    normalsize large Large LARGE huge Huge boldmath thinspace medspace thickspace negthinspace hfill hfil vphantom
-    smallskip noindent centering nonumber notag bfseries itshape allowbreak enspace relax null protect""".split()
-)
-"""Commands without meaning for the value."""
-
-SKIPPED_WITH_ARGUMENT = frozenset("color hspace vspace hphantom phantom label tag kern rule textcolor colorbox".split())
-"""Commands whose first braced argument has no meaning either; what follows it has."""
-
-TRANSPARENT = frozenset(
-    """boxed fbox framebox mathbf boldsymbol bm mathit mathrm mathsf mathtt mathnormal mathcal mathscr mathfrak
-    underline textbf textit textrm textsf texttt textnormal text mbox hbox textup emph operatorname mathop ensuremath
-    vec hat widehat tilde widetilde overrightarrow underbrace overbrace cancel bold uline mathstrut smash mathopen
-    mathclose mathord mathrel mathbin""".split()
-)
-"""Commands that stand for their argument."""
-
-TEXT = frozenset("text mbox hbox textbf textit textrm textsf texttt textnormal textup emph mathrm operatorname".split())
-"""Transparent commands whose argument is read as words."""
-
-OPERATORS = {
-    "choose": "choose", "over": "over",
-    "times": "*", "cdot": "*", "ast": "*", "div": "/", "pm": "pm", "mp": "mp", "le": "<=", "leq": "<=",
-    "leqslant": "<=", "leqq": "<=", "ge": ">=", "geq": ">=", "geqslant": ">=", "geqq": ">=", "lt": "<", "gt": ">",
-    "ne": "!=", "neq": "!=", "approx": "~", "sim": "~", "simeq": "~", "approxeq": "~", "equiv": "==", "cong": "~",
-    "in": "in", "notin": "notin", "cup": "cup", "cap": "cap", "setminus": "\\", "backslash": "\\",
-    "smallsetminus": "\\", "mod": "mod", "bmod": "mod", "pmod": "pmod", "mid": "|", "vert": "|", "lvert": "|",
-    "rvert": "|", "Vert": "||", "lVert": "||", "rVert": "||", "langle": "<<", "rangle": ">>", "lfloor": "lfloor",
-    "rfloor": "rfloor", "lceil": "lceil", "rceil": "rceil", "lbrace": "\\{", "rbrace": "\\}", "lbrack": "[",
-    "rbrack": "]", "lparen": "(", "rparen": ")", "subset": "subset", "subseteq": "subset", "colon": ":", "ratio": ":",
-    "wedge": "and", "vee": "or", "land": "and", "lor": "or", "to": "to", "rightarrow": "to", "mapsto": "to",
-    "implies": "to", "Rightarrow": "to", "iff": "to", "Leftrightarrow": "to", "longrightarrow": "to", "ldots": "...",
-    "dots": "...", "cdots": "...", "dotsc": "...", "angle": "angle", "measuredangle": "angle", "triangle": "angle",
-    "circ": "circ", "degree": "circ", "euro": "euro", "pounds": "pounds", "yen": "yen", "rupee": "rupee",
-    "textdollar": "$", "prime": "'",
+_OPTION = re.compile(r"\(([A-Z])\)\s+\S|([A-Z])[.):]\s+\S|([A-Z])\s+[A-Z][a-z]")
+_SAME = {
+    "dne": "does not exist", "doesn't exist": "does not exist", "none exist": "does not exist",
+    "no solutions": "no solution", "there is no solution": "no solution", "there are no solutions": "no solution",
+    "not defined": "undefined", "infinity": "infinite", "infinitely many": "infinitely many solutions",
+    "cannot be determined": "not determined", "can't be determined": "not determined", "yes": "yes", "true": "true",
 }  # fmt: skip
 
-CONSTANTS = {"pi": "pi", "infty": "inf", "infinity": "inf", "inf": "inf", "oo": "inf", "Infinity": "inf", "Pi": "pi"}
-"""Constants spelled as words; a plain ``Pi`` is the number, ``\\Pi`` is a letter (``GREEK`` is asked first)."""
+EMPTY = frozenset({"no solution", "empty set", "no real solution", "no real solutions"})
+"""Phrases for the empty set."""
 
-DOMAINS = {"R": "R", "Z": "Z", "N": "N", "Q": "Q", "C": "C", "Reals": "R"}
-NAMED_SETS = frozenset({"emptyset", "varnothing"})
+REALS = frozenset({"all real numbers", "all reals", "real numbers", "all real", "any real number", "all real x"})
+"""Phrases for the whole line."""
 
-SMALL_WORDS = frozenset(
-    """is no yes on odd even none true false not all any one two day dne if so we he it of at by in as an am be do go
-    up us or and the for are was has had nor but nan net per via""".split()
-)
-"""Short words that are never read as a product of letters."""
+
+def key(text: str) -> str:
+    """The words of a normalised answer, folded for comparison; empty when it holds none."""
+    text = _SKIPPED.sub(" ", _WRAPPER.sub(" ", text))
+    text = " ".join(text.casefold().split()).strip(" .,;:!?\"'*")
+    for pair in ("()", "[]"):
+        if text.startswith(pair[0]) and text.endswith(pair[1]) and text.count(pair[0]) == 1:
+            text = text[1:-1].strip()
+    text = re.sub(r"^(?:the|an)\s+", "", text)
+    return _SAME.get(text, text)
+
+
+def squeezed(text: str) -> str:
+    """An answer without wrappers and white space, case kept: two spellings of what no layer can read."""
+    text = re.sub(r"\\[dt]frac(?![A-Za-z])", r"\\frac", _WRAPPER.sub("", _WRAPPED.sub(r"\1", text)))
+    return re.sub(r"\\(?:left|right|displaystyle|big|Big)(?![A-Za-z])|\\[,;:!> ]|[\s~$]", "", text)
+
+
+def bare(text: str) -> str:
+    """The text without wrappers and style commands."""
+    return _SKIPPED.sub(" ", _WRAPPER.sub(" ", text)).strip()
+
+
+def is_words(text: str) -> bool:
+    """Whether an answer is words rather than mathematics: letters, spaces and little punctuation, no operators."""
+    if not text[:1].isalpha() and text[:1] not in "\\{":
+        return False
+    plain = bare(text)
+    if not re.fullmatch(r"[^\W\d_][^\d_+*/^=<>|\\]*", plain):
+        return False
+    runs = re.findall(r"[^\W\d_]+", plain)
+    return any(len(run) > 1 for run in runs)
+
+
+def is_product(text: str) -> bool:
+    """Whether a bare run of letters may be a product (`ab`, `xyz`) rather than a word (`on`, `no`)."""
+    return (
+        len(text) <= 4
+        and text.isalpha()
+        and text.isascii()
+        and not set(text.lower()) & set("eiou")
+        and text.lower() not in vocabulary.SMALL_WORDS
+    )
+
+
+def option_letter(text: str) -> str | None:
+    """`D` for `(D) Alina`, `C Cecile`, `B. 42`: an option named with its text."""
+    text = bare(text)
+    for line in reversed(text.splitlines() or [""]):
+        match = _OPTION.match(line.strip())
+        if match:
+            return next(group for group in match.groups() if group)
+    match = _OPTION.match(text.strip())
+    return next(group for group in match.groups() if group) if match else None

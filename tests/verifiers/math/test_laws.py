@@ -137,7 +137,7 @@ def test_verdicts_are_symmetric(first: str, second: str) -> None:
 
 @given(answers(), answers())
 def test_equal_keys_imply_equality(first: str, second: str) -> None:
-    """The law of ``canonical``: answers that share a key meet each other."""
+    """The law of `canonical`: answers that share a key meet each other."""
     if canonical(first) == canonical(second):
         match = quick(first, second)
         assert match is not None
@@ -205,7 +205,7 @@ def test_equations_may_be_scaled_and_turned(a: int, b: int, c: int, k: int) -> N
 
 @given(integers, integers, st.integers(-50, 50).filter(bool))
 def test_inequalities_flip_with_the_sign(a: int, b: int, k: int) -> None:
-    """``ax < b`` times a negative number is ``>``; as an interval it is the same set."""
+    """`ax < b` times a negative number is `>`; as an interval it is the same set."""
     if a == 0:
         return
     reference = f"{a}x<{b}"
@@ -297,7 +297,7 @@ def test_long_lists_of_equal_members_are_right() -> None:
 
 
 def test_references_at_fault_have_no_verdict() -> None:
-    """An empty, undefined or unreadable reference is None with ``bad_reference``; the answer's faults are its own."""
+    """An empty, undefined or unreadable reference is None with `bad_reference`; the answer's faults are its own."""
     for reference in ("", "  ", "$$", "\\frac{1}{0}", "3x+", "(1,2"):
         match = quick(reference, "5")
         assert match is not None

@@ -11,7 +11,7 @@ from rewarden.verifiers.math import MathOptions
 
 
 def test_options_on_the_page(root: Path) -> None:
-    """The table has all fields of ``MathOptions`` and no others, with their defaults and a reason."""
+    """The table has all fields of `MathOptions` and no others, with their defaults and a reason."""
     page = (root / "docs/reference/math.md").read_text(encoding="utf-8")
     section = page.split("\n## Options\n", 1)[1].split("\n## ", 1)[0]
     rows = re.findall(r"^\| `(\w+)` \| `([^`]+)` \| \S", section, flags=re.MULTILINE)

@@ -36,7 +36,7 @@ def wrapped(answer: str) -> list[str]:
 @pytest.mark.parametrize("letter", LETTERS)
 @pytest.mark.parametrize("number", ["2", "3", "17", "\\frac{1}{2}", "0.5"])
 def test_a_variable_is_never_a_unit(letter: str, number: str) -> None:
-    """A letter outside of text is a variable, so ``3t`` is not 3 in either direction (math.md 3.1.1)."""
+    """A letter outside of text is a variable, so `3t` is not 3 in either direction (math.md 3.1.1)."""
     assert not equal(number, f"{number}{letter}")
     assert not equal(f"{number}{letter}", number)
     assert not equal(f"x={number}", f"x={number}{letter}")

@@ -29,7 +29,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def outcome(row: dict[str, Any]) -> str:
-    """What the layers in process say, with the answer found by the extraction; ``open`` for the last layer."""
+    """What the layers in process say, with the answer found by the extraction; `open` for the last layer."""
     reference = extract_reference(row["reference"]).answer or row["reference"]
     found = extract(row["completion"])
     if found.answer is None:
