@@ -102,6 +102,12 @@ def shown(text: str, most: int = SHOWN) -> str:
     return cut.encode("utf-8", "replace").decode()
 
 
+def check_choice(name: str, value: Any, known: Sequence[str]) -> None:
+    """Raise ValueError unless a configured value is one of those known."""
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")
+
+
 def accepted(reference: Any) -> list[Any]:
     """The accepted answers of a reference: itself, or the entries of a list, each a text or a finite number.
 

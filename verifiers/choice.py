@@ -23,8 +23,8 @@ from ..core.extraction import (
 )
 from ..core.reasons import Reason
 from ..core.verdict import Verdict, correct, incorrect
-from .answer import AnswerScorer, BadReferenceError, accepted, grade_answer, shown, with_evidence
-from .text import check_choice, without_wrapper
+from .answer import AnswerScorer, BadReferenceError, accepted, check_choice, grade_answer, shown, with_evidence
+from .text import without_wrapper
 from .unicode import normal_form
 
 _KEYS = ("answer", "options")

@@ -21,9 +21,8 @@ from ..core.pool import Fault, stage
 from ..core.reasons import Reason
 from ..core.scorer import Resource, fault_verdict
 from ..core.verdict import Verdict, correct, incorrect, ungraded
-from .answer import AnswerScorer, BadReferenceError, refusal, shown, shown_extraction
+from .answer import AnswerScorer, BadReferenceError, check_choice, refusal, shown, shown_extraction
 from .json_text import DuplicateKeys, NotJsonError, TooDeepError, difference, find_json, read_json
-from .text import check_choice
 
 if TYPE_CHECKING:
     from ..core.pool import Report

@@ -23,7 +23,7 @@ MAX_DIGITS = 4_000
 
 DuplicateKeys = Literal["reject", "last"]
 
-_FENCE = re.compile(r"^[ \t]*(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[^\s`]*)[^\n`]*$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*+(?P<marks>`{3,}+|~{3,}+)[ \t]*+(?P<language>[^\s`]*+)[^\n`]*+$", re.MULTILINE)
 _OPEN_TAG, _CLOSE_TAG = "<answer>", "</answer>"
 
 

@@ -16,9 +16,8 @@ from typing import Any, Literal, get_args
 from ..core.extraction import Extraction, Policy, extract, extract_reference, visible
 from ..core.reasons import Reason
 from ..core.verdict import Outcome, Verdict, correct, incorrect
-from .answer import AnswerScorer, BadReferenceError, accepted, grade_answer, shown, with_evidence
+from .answer import AnswerScorer, BadReferenceError, accepted, check_choice, grade_answer, shown, with_evidence
 from .quantity import MAX_LENGTH, Quantity, read_quantity
-from .text import check_choice
 from .units import CURRENCY_SIGNS, Unit, convert, read_unit
 
 _SIGN_BEFORE = re.compile(rf"(?:US|R|A|C)?[{CURRENCY_SIGNS}]")

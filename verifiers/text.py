@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from ..core.extraction import Extraction, Policy, extract, visible
 from ..core.reasons import Reason
 from ..core.verdict import Outcome, Verdict, correct, incorrect, no_answer
-from .answer import AnswerScorer, BadReferenceError, accepted, grade_answer
+from .answer import AnswerScorer, BadReferenceError, accepted, check_choice, grade_answer
 from .unicode import normal_form
 from .words import Articles, words
 
@@ -45,12 +45,6 @@ def without_wrapper(text: str) -> str:
     r"""What `\text{...}` or a like command holds where it holds the whole text; else the text itself."""
     wrapped = _LATEX_TEXT.fullmatch(text)
     return text if wrapped is None else wrapped[1].strip()
-
-
-def check_choice(name: str, value: Any, known: Sequence[str]) -> None:
-    """Raise ValueError unless a configured value is one of those known."""
-    if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")
 
 
 class ExactScorer(AnswerScorer):

@@ -6,27 +6,35 @@ Test-time reinforcement learning (TTRL; Zuo et al. 2025, arXiv 2504.16084): for 
 
 Where the paper is silent this file decides, so that no reward is made up: a tie has no label (taking the first of the
 tied answers would let the order of rollouts decide), and neither has a group whose largest class is too small. Answers
-vote as classes of equal value, not as strings. Not covered: weights of votes, and labels over several models.
+vote as classes of equal value, not as strings. One that cannot be made into a class is its author's fault and does not
+vote; a whole group beyond its budget is nobody's known fault, and ungraded. Not covered: weights of votes, and labels
+over several models.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from ...core.budget import Budget
 from ...core.errors import RecipeError
 from ...core.extraction import Extraction, Policy, extract
 from ...core.reasons import Reason
-from ...core.scorer import Prior, Scorer, Unit
+from ...core.scorer import Prior, Resource, Scorer, Unit
 from ...core.verdict import Verdict, correct, incorrect, no_answer, ungraded
-from ...verifiers.answer import refusal, shown, shown_extraction, with_evidence
-from ...verifiers.text import check_choice, find_text
+from ...verifiers.answer import check_choice, refusal, shown, shown_extraction, with_evidence
+from ...verifiers.text import find_text
 from ...verifiers.words import words
+
+if TYPE_CHECKING:
+    from ...verifiers.math.scorer import MathScorer
 
 Equivalence = Literal["math", "text"]
 
 _MAX_SHOWN = 10
+_BUDGET = Budget(cpu_s=0.25, wall_s=5.0)
+"""For each member: the dearest of 2,800 answers, hostile ones among them, took 0.02 s."""
 
 
 class MajorityScorer(Scorer):
@@ -40,6 +48,7 @@ class MajorityScorer(Scorer):
 
     name = "majority"
     unit = Unit.GROUP
+    resource = Resource.CPU
     reads = ("completion",)
 
     def __init__(
@@ -62,25 +71,37 @@ class MajorityScorer(Scorer):
         self.min_support = min_support
         self.min_share = float(min_share)
         self.policy: Policy = policy
-        self._key = _keys(equivalence)
+        self._keys_version = ""
+        if equivalence == "math":
+            math = _math_scorer()
+            self._keys_version = math.version
+            # Words need neither: what a scorer depends on is part of its configuration here.
+            self.libraries = math.libraries  # type: ignore[misc]
+            self.preload = (math.__module__.rpartition(".")[0],)  # type: ignore[misc]
 
     def config(self) -> Mapping[str, Any]:
-        """The options."""
+        """The options, and the version of the math verifier where it makes the classes."""
         return {
             "equivalence": self.equivalence,
             "min_support": self.min_support,
             "min_share": self.min_share,
             "policy": self.policy,
+            "math": self._keys_version,
         }
+
+    def budget(self, rollout: Any) -> Budget:
+        """The share of one member."""
+        return _BUDGET
 
     def score(self, rollouts: Sequence[Any], prior: Sequence[Prior]) -> Sequence[Verdict]:
         """The verdicts of one group."""
         find = extract if self.equivalence == "math" else find_text
         found = [find(rollout.completion, self.policy) for rollout in rollouts]
-        keyed: dict[str, str] = {}
-        for answer in {text for each in found for text in (*each.candidates, each.answer) if text is not None}:
-            keyed[answer] = self._key(answer)
-        keys = [_vote(each, keyed) for each in found]
+        keyed = _keyed(
+            {text for each in found for text in (*each.candidates, each.answer) if text is not None}, self.equivalence
+        )
+        ballots = [_ballot(each, keyed) for each in found]
+        keys = [key for key, _ in ballots]
         votes = Counter(key for key in keys if key)
         ranked = sorted(votes.values(), reverse=True)
         support = ranked[0] if ranked else 0
@@ -89,9 +110,12 @@ class MajorityScorer(Scorer):
         why = self._no_consensus(ranked, len(rollouts))
         if why is not None:
             return [ungraded(Reason.NO_CONSENSUS, why, evidence=shown_extraction(each) | vote) for each in found]
-        label = next(key for key, count in votes.items() if count == support)
         vote["label"] = table[0]["answer"]
-        return [self._verdict(each, key, label, vote) for each, key in zip(found, keys, strict=True)]
+        verdicts = []
+        for each, (key, fault) in zip(found, ballots, strict=True):
+            verdict = fault or (correct() if votes[key] == support else incorrect())
+            verdicts.append(with_evidence(verdict, shown_extraction(each) | vote))
+        return verdicts
 
     def _no_consensus(self, ranked: Sequence[int], members: int) -> str | None:
         """Why the votes (largest first) give no label, or None when they do."""
@@ -104,37 +128,46 @@ class MajorityScorer(Scorer):
             return f"the most frequent answer has {support} of {members} votes; a share of {self.min_share:g} is needed"
         return None
 
-    def _verdict(self, found: Extraction, key: str, label: str, vote: dict[str, Any]) -> Verdict:
-        if not key and found.answer is None:
-            return with_evidence(refusal(found), vote)
-        if not key:
-            return no_answer(
-                Reason.EMPTY, "the answer is nothing but punctuation", evidence=shown_extraction(found) | vote
-            )
-        evidence = shown_extraction(found) | vote
-        return correct(evidence=evidence) if key == label else incorrect(evidence=evidence)
 
-
-def _keys(equivalence: Equivalence) -> Callable[[str], str]:
-    """A function that gives equal answers equal keys, and an answer that says nothing the empty one."""
-    if equivalence == "text":
-        return lambda answer: " ".join(words(answer, "leading"))
+def _math_scorer() -> type[MathScorer]:
     try:
-        from ...verifiers.math import canonical
+        from ...verifiers.math.scorer import MathScorer
     except ImportError:
         raise RecipeError(
             "the scorer 'majority' needs the extra 'math' to merge equal answers: pip install 'rewarden[math]', or set"
             " equivalence = 'text'"
         ) from None
-    return canonical
+    return MathScorer
 
 
-def _vote(found: Extraction, keyed: Mapping[str, str]) -> str:
-    """The class that a member votes for, or nothing. One value in two forms is one vote; two values are none."""
-    if found.answer is not None:
-        return keyed[found.answer]
-    classes = {keyed[candidate] for candidate in found.candidates}
-    return classes.pop() if len(classes) == 1 else ""
+def _keyed(answers: Iterable[str], equivalence: Equivalence) -> dict[str, str | None]:
+    """Answers to keys, equal for equal answers; empty where one says nothing, None where no key can be made."""
+    if equivalence == "text":
+        return {answer: " ".join(words(answer, "leading")) for answer in answers}
+    from ...verifiers.math import canonical
+
+    keyed: dict[str, str | None] = {}
+    for answer in answers:
+        try:
+            keyed[answer] = canonical(answer)
+        except Exception:  # noqa: BLE001 - whatever it is, no other member did it
+            keyed[answer] = None
+    return keyed
+
+
+def _ballot(found: Extraction, keyed: Mapping[str, str | None]) -> tuple[str, Verdict | None]:
+    """The class that a member votes for; or an empty one, and the member's own fault.
+
+    One value in two forms is one vote; two values are none.
+    """
+    if found.answer is None:
+        classes = {keyed[candidate] for candidate in found.candidates}
+        key = classes.pop() if len(classes) == 1 else None
+        return (key, None) if key else ("", refusal(found))
+    key = keyed[found.answer]
+    if key is None:
+        return "", incorrect(Reason.TOO_COMPLEX, "the answer cannot be brought into a form that compares")
+    return (key, None) if key else ("", no_answer(Reason.EMPTY, "the answer is nothing but punctuation"))
 
 
 def _table(keys: Sequence[str], found: Sequence[Extraction], votes: Mapping[str, int]) -> list[dict[str, Any]]:

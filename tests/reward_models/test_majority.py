@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import json
 import random
+from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -12,7 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewarden import Engine, Outcome, Reason, Recipe, RecipeError, Rollout, Verdict
+from rewarden.core.recipe import Limits
 from rewarden.reward_models.pseudo_labels.majority import MajorityScorer
+from rewarden.verifiers import math
+from rewarden.verifiers.math.scorer import MathScorer
 
 
 def rewards(verdicts: list[Verdict]) -> list[float | None]:
@@ -145,7 +151,7 @@ def test_without_the_math_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
     def fail(name: str, *rest: Any, **more: Any) -> Any:
-        if name.endswith("verifiers.math") or (rest and name == "verifiers.math"):
+        if "verifiers.math" in name:
             raise ImportError("no flint")
         return real(name, *rest, **more)
 
@@ -153,6 +159,55 @@ def test_without_the_math_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RecipeError, match=r"rewarden\[math\]"):
         MajorityScorer()
     assert rewards(grade_group(MajorityScorer(equivalence="text"), ["5", "5"])) == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), RecursionError(), MemoryError(), OverflowError("\ud800")])
+def test_a_hostile_member_votes_for_nothing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """An answer for which no key can be made is its member's fault, whatever went wrong; the others vote on."""
+    real = math.canonical
+
+    def canonical(answer: str) -> str:
+        if "9^" in answer:
+            raise error
+        return real(answer)
+
+    monkeypatch.setattr(math, "canonical", canonical)
+    group = ["5", r"\boxed{9^9}", "5", r"\boxed{9^8} or \boxed{9^7}", r"\boxed{9^9}", r"\boxed{9^9}", "6"]
+    verdicts = grade_group(MajorityScorer(), group)
+    assert rewards(verdicts) == [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    assert [verdict.reason for verdict in verdicts[:4]] == [None, Reason.TOO_COMPLEX, None, Reason.SEVERAL_ANSWERS]
+    assert [verdict.reason for verdict in grade_group(MajorityScorer(), group[-3:])] == [Reason.NO_CONSENSUS] * 3
+
+
+def test_a_group_beyond_its_budget_is_nobodys_fault() -> None:
+    """The work of a group is done in a worker under the sum of its members' budgets; what is killed has no reward."""
+    recipe = Recipe.of("majority").model_copy(update={"limits": Limits(cpu_s=1e-4)})
+    with Engine(recipe) as engine:
+        slow = [Rollout(completion=rf"\boxed{{{'+'.join(f'sin({i}x)' for i in range(60))}+{k}}}") for k in range(40)]
+        verdicts = engine.score([rollout.model_copy(update={"group": "g"}) for rollout in slow])
+    assert {(verdict.reward, verdict.outcome) for verdict in verdicts} == {(None, Outcome.UNGRADED)}
+    assert Reason.SCORER_ERROR not in {verdict.reason for verdict in verdicts}
+
+
+def test_the_digest_follows_what_makes_the_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cached verdict is not reused when the math verifier or its libraries change, and words depend on neither."""
+    before = MajorityScorer().stamp.digest, MajorityScorer(equivalence="text").stamp.digest
+    monkeypatch.setattr(MathScorer, "version", "another")
+    changed = MajorityScorer().stamp.digest, MajorityScorer(equivalence="text").stamp.digest
+    assert changed[0] != before[0]
+    assert changed[1] == before[1]
+    assert MajorityScorer().libraries == MathScorer.libraries
+    assert MajorityScorer(equivalence="text").libraries == ()
+
+
+def test_hostile_answers_keep_to_the_budget(shared: Path) -> None:
+    """Hostile answers together stay within the budget of their group, so that none of them can take it down."""
+    rows = [json.loads(line) for line in (shared / "cases" / "math_hostile.jsonl").read_text().splitlines()]
+    grade_group(MajorityScorer(), ["5", "5"])
+    started = process_time()
+    verdicts = grade_group(MajorityScorer(), [row["completion"] for row in rows])
+    assert process_time() - started < 0.25 * len(rows)
+    assert len(verdicts) == len(rows)
 
 
 def test_groups_in_the_engine() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from time import perf_counter
 from typing import Any
 
 import pytest
+from completions import UNITS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -151,3 +153,30 @@ def test_difference_names_the_place(got: Any, expected: Any, where: str) -> None
 def test_subset(got: Any, expected: Any, meets: bool) -> None:
     """A subset may lack keys at any depth, and no items."""
     assert (difference(got, expected, subset=True) is None) is meets
+
+
+RUNS = sorted({*UNITS, *"`~ \t{}[]()\\\"',.:*_#<>9a", "```", "~~~", "[1,", '{"a":', "```json\n", "```\n", "~~~\n"})
+
+
+@pytest.mark.parametrize("run", RUNS, ids=repr)
+def test_any_text_is_cheap(run: str) -> None:
+    """A long run of anything, at any place of a fence or a tag, costs milliseconds; the test allows seconds."""
+    long = run * (200_000 // len(run))
+    forms = (
+        "{}",
+        "```{}x`",
+        "```{}\n[1]",
+        "~~~{}x\n",
+        " {}```",
+        "<answer>{}</answer>",
+        "{}<answer>",
+        "```json\n{}\n```",
+    )
+    start = perf_counter()
+    for form in forms:
+        found = find_json(form.replace("{}", long))
+        try:
+            read_json(found.answer or "".join(found.candidates))
+        except (NotJsonError, TooDeepError):
+            continue
+    assert perf_counter() - start < 8
