@@ -388,16 +388,25 @@ def _matrices(reference: Node, answer: Node, options: MathOptions) -> Decision:
 
 
 def _ratios(reference: Node, answer: Node) -> Decision:
-    sides = [node.args if node.op == "ratio" else (node, nodes.ONE) for node in (reference, answer)]
-    if len(sides[0]) != len(sides[1]) or any(arg.op in nodes.STRUCTURES for side in sides for arg in side):
+    """Proportional sides, of which one at least is not zero; a number is its ratio to one where nothing is a symbol."""
+    if reference.op != answer.op and (symbols(reference) or symbols(answer)):
         return NO
-    for i in range(1, len(sides[0])):
-        left = nodes.mul(sides[0][0], sides[1][i])
-        right = nodes.mul(sides[1][0], sides[0][i])
-        decision = scalars.equal(left, right)
-        if decision.equal is not True:
-            return decision
-    return Decision(True, "rational")
+    left, right = (node.args if node.op == "ratio" else (node, nodes.ONE) for node in (reference, answer))
+    if len(left) != len(right) or any(arg.op in nodes.STRUCTURES for arg in left + right):
+        return NO
+    zeros = [[scalars.equal(arg, nodes.ZERO).equal for arg in side] for side in (left, right)]
+    if any(all(zero is True for zero in side) for side in zeros):
+        raise UndefinedError
+    pivot = next((i for i in range(len(left)) if zeros[0][i] is zeros[1][i] is False), None)
+    if pivot is None:
+        return UNSETTLED if None in zeros[0] + zeros[1] else NO
+    decision = YES
+    for i in range(len(left)):
+        if i != pivot:
+            decision = scalars.equal(nodes.mul(left[i], right[pivot]), nodes.mul(right[i], left[pivot]))
+            if decision.equal is not True:
+                return decision
+    return Decision(True, decision.layer)
 
 
 # -- scalars -------------------------------------------------------------------------------------------------------

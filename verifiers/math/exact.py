@@ -20,6 +20,9 @@ MAX_TERMS = 500
 MAX_WORK = 5_000
 """Nodes that a finite sum or product may evaluate in all."""
 
+_STEP = 0.5
+"""Work counted for a node: a value may be asked for at every level of a tree."""
+
 
 class NotExactError(Exception):
     """Not a rational number, or not one of bounded size."""
@@ -45,6 +48,7 @@ def value(node: Node) -> fmpq:
     handler = _HANDLERS.get(node.op)
     if handler is None:
         raise NotExactError
+    fuel.spend(_STEP)
     return handler(node)
 
 
@@ -176,14 +180,15 @@ def _mod(node: Node) -> fmpq:
 def _gcd(node: Node) -> fmpq:
     from .modular import residue
 
-    known = [number for number in map(exact, node.args) if number is not None and number.q == 1]
+    numbers = [exact(arg) for arg in node.args]
+    known = [number for number in numbers if number is not None and number.q == 1]
     if not known or all(number == 0 for number in known):
         raise NotExactError
     total = fmpz(0)
     for number in known:
         total = total.gcd(number.p)
-    for arg in node.args:
-        if exact(arg) is None:
+    for arg, plain in zip(node.args, numbers, strict=True):
+        if plain is None:
             found = residue(arg, total)
             if found is None:
                 raise NotExactError
@@ -224,6 +229,7 @@ def _based(node: Node) -> fmpq:
     whole, _, decimals = digits.partition(".")
     if len(digits) > 5_000:
         raise NotExactError
+    fuel.spend(len(digits) / 4)
     total = fmpz(0)
     for digit in whole + decimals:
         if int(digit, 36) >= base:

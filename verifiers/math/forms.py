@@ -39,6 +39,8 @@ def shape(node: Node, chain: str = "stated") -> Node:
             items.extend(item.args if op == "set" and item.op == "list" and item.value == "pm" else (item,))
         return Node(op, tuple(items), node.value)
     if op in ("unit", "money", "percent"):
+        if op == "percent" and node.args[0].op == "ratio":
+            raise UnreadableError(op)
         return Node(op, (shape(node.args[0], chain),), node.value)
     if not node.args or op == "matrix":
         return node
@@ -108,6 +110,8 @@ def argument_of(name: str) -> str | None:
 
 def _chain(node: Node, policy: str) -> Node:
     if any(relation not in ("=", "~") for relation in node.value):
+        if any(part.op == "ratio" for part in node.args):
+            raise UnreadableError("a ratio has no order")
         return node
     relations, parts = list(node.value), [_plain(part) for part in node.args]
     worked = {_plain(part) for part in node.args if part.op == "worked"}
@@ -245,7 +249,7 @@ def _matrix(node: Node) -> Node:
             combined = _sum(total, part) if node.op == "add" else _product(total, part)
             if combined is None:
                 return node
-            total = combined
+            total = nodes.bounded(combined)
         return total
     if node.op == "div":
         upper = _matrix(node.args[0])

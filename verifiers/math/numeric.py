@@ -1,9 +1,10 @@
 r"""Rigorous real and complex values by ball arithmetic (python-flint's arb and acb).
 
-A ball that excludes zero proves inequality. Equality is accepted when the difference of two balls contains zero and is
-smaller than anything that the two expressions could hide: the precision covers the spread between the terms of every
-sum, so `x + 10^{-30}` is not `x`. Expressions with symbols are compared at fixed points, positive ones first, then
-mixed signs (where both sides are real), so `\log ab = \log a + \log b` holds and `\sqrt{x^2} = x` does not.
+Disjoint balls prove inequality. Equality is claimed only when the balls are small beside the value itself and beside
+all that the two expressions could hide: the spread between the terms of every sum, the size of every literal, of every
+argument of a function, power and root, and one bit for each node. A second evaluation at a far higher precision must
+agree. A wide ball is never a yes. Expressions with symbols are compared at the points of `points`, so
+`\log ab = \log a + \log b` holds and `\sqrt{x^2} = x` does not.
 
 Every operation is on balls of bounded precision, whatever the size of the value, so the cost is bounded by the number
 of nodes. flint's precision is process-wide: a lock keeps threads apart.
@@ -11,32 +12,33 @@ of nodes. flint's precision is process-wide: a lock keeps threads apart.
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import math
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from flint import acb, arb, ctx, fmpq, fmpz
 
-from . import fuel
+from . import fuel, points
 from .exact import NotExactError, UndefinedError, exact
 from .exact import integer as exact_integer
-from .nodes import Node, symbols, walk
+from .nodes import Node, num, symbols
+from .points import INTEGER_POINTS, INTEGERS, POINTS, POSITIVE, Point
 
 BASE_BITS = 192
 MARGIN_BITS = 64
-MAX_BITS = 8_192
-POINTS = 7
-"""Points at which expressions with symbols are compared: two positive ones, five of mixed sign."""
+CONFIRM_BITS = 768
+"""Precision of the second evaluation, or twice the first where that was higher."""
 
-_POSITIVE = 2
-_INTEGERS = 100
-_INTEGER_NAMES = frozenset({"n", "k", "m"})
-_INTEGER_POINTS = 6
+MAX_BITS = 8_192
 _SPREAD = 100
-"""Bits between the terms of sums beyond which rounded digits would hide a term."""
+"""Hidden bits beyond which rounded digits could be those of another value."""
+
+_FAR = 4_096
+"""Size of an argument (its binary exponent) beyond which no precision would do."""
+
+_FREE = 4
+_LITERAL = 16
+"""Bits that the size of an argument, and of a literal, may have before it counts: the margin covers them."""
 
 _LOCK = threading.RLock()
 
@@ -46,13 +48,14 @@ class NotNumericError(Exception):
 
 
 class Evaluation:
-    """Evaluates one tree at one point; notes how far apart the terms of its sums are."""
+    """Evaluates one tree at one point; notes how many bits of its value the tree may hide (`hidden`)."""
 
-    def __init__(self, point: int, bits: int, *, real: bool) -> None:
+    def __init__(self, point: Point, bits: int, *, real: bool) -> None:
         self.point = point
+        self.bits = bits
         self.real = real
         self.kind: Any = arb if real else acb
-        self.spread = 0
+        self.hidden = 0
         scale = bits / BASE_BITS
         self.step = 0.5 * scale
         self.work = 5.0 * scale**1.65  # gamma, the dearest function: 5 us at 192 bits, 2.5 ms at 8192
@@ -61,7 +64,9 @@ class Evaluation:
         """An arb (or acb); raises `NotNumericError`."""
         op = node.op
         fuel.spend(self.step)
+        self.hidden += 1
         if op == "num":
+            self.hidden += max(0, int(node.value.height_bits()) - _LITERAL)
             return self.kind(node.value)
         if op == "add":
             return self._add(node)
@@ -73,7 +78,7 @@ class Evaluation:
         if op == "div":
             return self(node.args[0]) / self(node.args[1])
         if op == "sym":
-            return self.kind(point_value(node.value, self.point))
+            return self.kind(points.value(node.value, self.point))
         handler = _HANDLERS.get(op)
         if handler is None:
             raise NotNumericError(op)
@@ -82,51 +87,53 @@ class Evaluation:
 
     def _add(self, node: Node) -> Any:
         total = None
-        low = high = None
+        low = high = faint = None
         for arg in node.args:
             term = self(arg)
             total = term if total is None else total + term
             size = _exponent(term)
-            if size is not None:
+            if size is None:
+                continue
+            if term != 0:
                 low = size if low is None or size < low else low
                 high = size if high is None or size > high else high
+            else:
+                faint = size if faint is None or size < faint else faint
         if low is not None and high is not None:
-            self.spread += min(high - low, 1 << 40)
+            self.hidden += high - low
+            if faint is not None:
+                self.hidden += self._faint(high - faint)
         return total
+
+    def _faint(self, below: int) -> int:
+        """Bits hidden by a ball around zero: none where terms cancelled to the last digit, else its smallness."""
+        return max(0, below - 2 * self.bits)
+
+    def argument(self, ball: Any, *, grows: bool = False, sized: bool = True) -> Any:
+        """Note what a function may hide of its argument.
+
+        `grows`: as much as the exponential of it would (`tanh`); not `sized`: nothing, whatever its size (`log`).
+        """
+        size = _exponent(ball)
+        excludes_zero = ball != 0
+        if size is not None and not excludes_zero:
+            self.hidden += self._faint(-size)
+        elif size is not None and sized:
+            self.hidden += 2 * max(0, abs(size) - _FREE)
+            if grows and size > 0:
+                self.hidden += 3 << min(size, _FAR)
+        return ball
 
 
 def _exponent(ball: Any) -> int | None:
-    """Binary exponent of the middle of a ball; None for zero."""
-    real = ball.real if isinstance(ball, acb) else ball
-    if not real.is_finite():
+    """Binary exponent of a ball's middle, or of its upper bound where it may be zero; None for zero and infinity."""
+    if not ball.is_finite():
         return None
-    mantissa, exponent = real.mid().man_exp()
-    if mantissa == 0:
-        if isinstance(ball, acb):
-            mantissa, exponent = ball.imag.mid().man_exp()
-        if mantissa == 0:
-            return None
-    return int(exponent) + int(mantissa.bit_length())
-
-
-@functools.lru_cache(maxsize=8192)
-def point_value(name: str, point: int) -> fmpq:
-    """The value of a symbol at a point: dyadic, between 0.4 and 2.9, of both signs among the mixed points.
-
-    Points from 100 on are positive integers.
-    """
-    digest = hashlib.blake2b(f"{name}\x00{point}".encode(), digest_size=8).digest()
-    number = int.from_bytes(digest, "big")
-    if point >= _INTEGERS:
-        return fmpq(3 + number % 40 * 2 + point % 2)
-    size = fmpq(number % (5 << 40), 2 << 40) + fmpq(2, 5)
-    return -size if point >= _POSITIVE and _signs(name) >> (point - _POSITIVE) & 1 else size
-
-
-def _signs(name: str) -> int:
-    """One bit for each mixed point, neither all clear nor all set."""
-    mixed = (1 << (POINTS - _POSITIVE)) - 1
-    return 1 + int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big") % (mixed - 1)
+    middle = ball.mid() if ball != 0 else ball.abs_upper()
+    if isinstance(middle, acb):
+        middle = middle.abs_upper()
+    mantissa, exponent = middle.mid().man_exp()
+    return None if mantissa == 0 else int(exponent) + int(mantissa.bit_length())
 
 
 def _const(self: Evaluation, node: Node) -> Any:
@@ -146,12 +153,13 @@ def _pow(self: Evaluation, node: Node) -> Any:
     except UndefinedError:
         raise NotNumericError("exponent") from None
     if exponent is not None:
+        self.hidden += max(0, int(exponent.height_bits()) - _FREE)
         if exponent.q == 1:
             return base ** self.kind(exponent)
         if exponent.q == 2 and abs(exponent.p) < 1000:
             return base.sqrt() ** int(exponent.p)
         return base ** self.kind(exponent)
-    return base ** self(node.args[1])
+    return base ** self.argument(self(node.args[1]))
 
 
 def _root(self: Evaluation, node: Node) -> Any:
@@ -159,7 +167,8 @@ def _root(self: Evaluation, node: Node) -> Any:
     try:
         degree = exact_integer(node.args[1])
     except NotExactError:
-        return inner ** (self.kind(1) / self(node.args[1]))
+        return inner ** (self.kind(1) / self.argument(self(node.args[1])))
+    self.hidden += int(degree.bit_length())
     if degree == 2:
         return inner.sqrt()
     if not 1 <= degree < 10**6:
@@ -174,11 +183,11 @@ def _root(self: Evaluation, node: Node) -> Any:
 
 
 def _fact(self: Evaluation, node: Node) -> Any:
-    return (self(node.args[0]) + 1).gamma()
+    return (self.argument(self(node.args[0])) + 1).gamma()
 
 
 def _binom(self: Evaluation, node: Node) -> Any:
-    n, k = self(node.args[0]), self(node.args[1])
+    n, k = self.argument(self(node.args[0])), self.argument(self(node.args[1]))
     if self.real and n > 1000:
         return ((n + 1).lgamma() - (k + 1).lgamma() - (n - k + 1).lgamma()).exp()
     return (n + 1).gamma() * (k + 1).rgamma() * (n - k + 1).rgamma()
@@ -195,26 +204,28 @@ def _exact(self: Evaluation, node: Node) -> Any:
         number = None
     if number is None:
         raise NotNumericError(node.op)
+    self.hidden += max(0, int(number.height_bits()) - _LITERAL)
     return self.kind(number)
 
 
 def _call(self: Evaluation, node: Node) -> Any:
     name = node.value
     if name == "log":
-        inner = self(node.args[0]).log()
-        return inner / self(node.args[1]).log() if len(node.args) == 2 else inner
+        inner = self.argument(self(node.args[0]), sized=False).log()
+        return inner / self.argument(self(node.args[1]), sized=False).log() if len(node.args) == 2 else inner
     if name in _SIMPLE:
-        inner = self(node.args[0])
-        return getattr(inner, name)()
-    if name in ("sin", "cos", "tan", "cot", "sec", "csc"):
+        return getattr(self.argument(self(node.args[0]), grows=name in _GROWING), name)()
+    if name in _TURNING:
         turns = _half_turns(node.args[0])
         if turns is not None:  # a rational multiple of pi: exact zeros and poles
             method = getattr(self.kind(turns), name + "_pi", None)
             if method is not None:
+                self.hidden += max(0, int(turns.height_bits()) - _LITERAL)
                 return method()
-        return getattr(self(node.args[0]), name)()
+        return getattr(self.argument(self(node.args[0]), grows=not self.real), name)()
     if name in ("acot", "asec", "acsc"):
-        return getattr(1 / self(node.args[0]), {"acot": "atan", "asec": "acos", "acsc": "asin"}[name])()
+        inner = self.argument(self(node.args[0]))
+        return getattr(1 / inner, {"acot": "atan", "asec": "acos", "acsc": "asin"}[name])()
     if name == "abs":
         inner = self(node.args[0])
         return abs(inner) if self.real else acb(abs(inner))
@@ -222,10 +233,7 @@ def _call(self: Evaluation, node: Node) -> Any:
         inner = self(node.args[0])
         return acb(inner.real if name == "re" else inner.imag if name == "im" else inner.arg())
     if name in ("floor", "ceil") and self.real:
-        inner = self(node.args[0])
-        rounded = getattr(inner, name)()
-        if rounded.is_exact():
-            return rounded
+        return _rounded_to_integer(self, node)
     if name in ("max", "min") and self.real:
         values = [self(arg) for arg in node.args]
         total = values[0]
@@ -235,7 +243,26 @@ def _call(self: Evaluation, node: Node) -> Any:
     return _exact(self, node)
 
 
+_GROWING = frozenset("sinh cosh tanh coth sech csch".split())
+_TURNING = frozenset("sin cos tan cot sec csc".split())
 _SIMPLE = frozenset("exp sinh cosh tanh coth sech csch asin acos atan asinh acosh atanh gamma".split())
+
+
+def _rounded_to_integer(self: Evaluation, node: Node) -> Any:
+    """`floor` and `ceil`: what lies on an integer as far as the ball tells is compared with that integer."""
+    inner, bits = self(node.args[0]), self.bits
+    if inner.is_finite() and inner.contains_integer() and inner.rad() < fmpq(1, 4):
+        nearest = num((inner.mid() + fmpq(1, 2)).floor().unique_fmpz())
+        if _compare(node.args[0], nearest, self.point, MAX_BITS, real=True):
+            return self.kind(nearest.value)
+    while True:
+        rounded = getattr(inner, node.value)()
+        if rounded.is_exact():
+            return rounded
+        bits *= 2
+        if bits > MAX_BITS:
+            raise NotNumericError(node.value)
+        inner, _ = _ball(node.args[0], self.point, bits, real=True)
 
 
 def _half_turns(node: Node) -> fmpq | None:
@@ -276,51 +303,64 @@ _HANDLERS: dict[str, Callable[[Evaluation, Node], Any]] = {
 }  # fmt: skip
 
 
-def _ball(node: Node, point: int, bits: int, *, real: bool) -> tuple[Any, int]:
+def _ball(node: Node, point: Point, bits: int, *, real: bool) -> tuple[Any, int]:
     before = ctx.prec
     ctx.prec = bits
     try:
         evaluation = Evaluation(point, bits, real=real)
         ball = evaluation(node)
-        return ball, evaluation.spread
+        return ball, evaluation.hidden
     finally:
         ctx.prec = before
 
 
-def _compare(first: Node, second: Node, point: int, max_bits: int, *, real: bool) -> bool | None:
+def _compare(
+    first: Node, second: Node, point: Point, max_bits: int, *, real: bool, confirm: bool = True
+) -> bool | None:
     """Equality at one point; None where it cannot be settled there."""
-    bits = BASE_BITS
+    bits, agreed = BASE_BITS, False
     while True:
-        a, spread_a = _ball(first, point, bits, real=real)
-        b, spread_b = _ball(second, point, bits, real=real)
-        if not (a.is_finite() and b.is_finite()):
+        a, hidden_a = _ball(first, point, bits, real=real)
+        b, hidden_b = _ball(second, point, bits, real=real)
+        need = MARGIN_BITS + hidden_a + hidden_b
+        verdict = _settled(a, b, need, bits)
+        if verdict is False:
+            return False
+        if verdict is None and not (a.is_finite() and b.is_finite()) and need < bits:
             return None
-        before = ctx.prec
-        ctx.prec = bits
-        try:
-            difference = a - b
-            if not difference.overlaps(arb(0) if real else acb(0)):
-                return False
-            need = MARGIN_BITS + spread_a + spread_b
-            radius = _upper(difference)
-            size = max(_upper(a), _upper(b))
-        finally:
-            ctx.prec = before
-        if radius <= size - need or (size <= -need):
+        if verdict and (agreed or not confirm or bits >= max_bits):
             return True
-        wanted = max(2 * bits, need + MARGIN_BITS)
+        agreed = verdict is True
+        wanted = max(2 * bits, CONFIRM_BITS) if agreed else max(2 * bits, need + MARGIN_BITS)
         if wanted > max_bits:
-            return None
+            return verdict
         bits = wanted
 
 
-def _upper(ball: Any) -> float:
-    """log2 of an upper bound of the absolute value."""
-    upper = ball.abs_upper()
-    if upper.is_zero():
-        return -math.inf
-    mantissa, exponent = upper.mid().man_exp()
-    return float(int(exponent) + int(mantissa.bit_length()))
+def _settled(a: Any, b: Any, need: int, bits: int) -> bool | None:
+    """What two balls say: disjoint ones differ; equal are those that both are small beside their value."""
+    if not (a.is_finite() and b.is_finite()):
+        return None
+    before = ctx.prec
+    ctx.prec = bits
+    try:
+        difference = a - b
+        if difference != 0:
+            return False
+        radius, size_a, size_b = (_exponent(ball) for ball in (difference, a, b))
+    finally:
+        ctx.prec = before
+    if radius is None:
+        return True  # two equal numbers without a radius
+    if a != 0 and b != 0:
+        assert size_a is not None
+        assert size_b is not None
+        return True if radius <= min(size_a, size_b) - need else None
+    if a != 0 or b != 0:
+        return None
+    # Both may be zero: terms that cancelled leave a radius of about the precision, a tiny value leaves far less.
+    smallest = min(size for size in (size_a, size_b) if size is not None)
+    return True if -2 * bits - need <= smallest and radius <= -need else None
 
 
 def equal(first: Node, second: Node, max_bits: int = MAX_BITS) -> bool | None:
@@ -329,12 +369,12 @@ def equal(first: Node, second: Node, max_bits: int = MAX_BITS) -> bool | None:
     False is a proof for constants. With symbols, True means agreement at every usable point, and False means that
     they differ at one where both are real (or, if nowhere real, at a complex value).
     """
-    names = symbols(first) | symbols(second)
+    names = frozenset(symbols(first) | symbols(second))
     with _LOCK:
         try:
             if not names:
                 return _constant(first, second, max_bits)
-            return _at_points(first, second, max_bits)
+            return _at_points(first, second, names, max_bits)
         except (NotNumericError, OverflowError, ValueError, ZeroDivisionError):
             return None
 
@@ -349,31 +389,42 @@ def _constant(first: Node, second: Node, max_bits: int) -> bool | None:
     return _compare(first, second, 0, max_bits, real=False)
 
 
-def _at_points(first: Node, second: Node, max_bits: int) -> bool | None:
-    points = range(POINTS)
-    if _means_integers(first, second):
-        points = range(_INTEGERS, _INTEGERS + _INTEGER_POINTS)
+def _at_points(first: Node, second: Node, names: frozenset[str], max_bits: int) -> bool | None:
+    whole = points.means_integers(first, second, names)
     agreed = 0
-    for point in points:
+    for point in range(INTEGERS, INTEGERS + INTEGER_POINTS) if whole else range(POINTS):
+        confirm = point in (0, POINTS - 1, INTEGERS)
         try:
-            verdict = _compare(first, second, point, max_bits, real=True)
+            verdict = _compare(first, second, point, max_bits, real=True, confirm=confirm)
         except NotNumericError:
             verdict = None
-        if verdict is None and (point < _POSITIVE or point >= _INTEGERS):
-            verdict = _compare(first, second, point, max_bits, real=False)
+        if verdict is None and (point < POSITIVE or whole):
+            verdict = _compare(first, second, point, max_bits, real=False, confirm=confirm)
         if verdict is False:
             return False
         agreed += verdict is True
-    return True if agreed >= _POSITIVE else None
+    if agreed < POSITIVE:
+        return None
+    for turn in points.around(first, second, _approximate):
+        try:
+            if _compare(first, second, turn, max_bits, real=True, confirm=False) is False:
+                return False
+        except (NotNumericError, OverflowError, ValueError, ZeroDivisionError):
+            continue
+    return True
 
 
-def _means_integers(first: Node, second: Node) -> bool:
-    """`(-1)^n`: a negative base raised to a symbol named as integers are."""
-    return symbols(first) | symbols(second) <= _INTEGER_NAMES and any(
-        each.op == "pow" and symbols(each.args[1]) and each.args[0].op == "num" and each.args[0].value < 0
-        for node in (first, second)
-        for each in walk(node)
-    )
+def _approximate(node: Node) -> fmpq | None:
+    """A constant to some digits."""
+    try:
+        ball, _ = _ball(node, 0, MARGIN_BITS, real=True)
+    except (NotNumericError, OverflowError, ValueError, ZeroDivisionError):
+        return None
+    size = _exponent(ball)
+    if size is None or abs(size) > BASE_BITS or ball == 0:
+        return None
+    mantissa, exponent = ball.mid().man_exp()
+    return fmpq(mantissa) * fmpq(2) ** int(exponent)
 
 
 def digits(node: Node, point: int, places: int = 50) -> str | None:
@@ -381,10 +432,10 @@ def digits(node: Node, point: int, places: int = 50) -> str | None:
     with _LOCK:
         for real in (True, False):
             try:
-                ball, spread = _ball(node, point, BASE_BITS + 64, real=real)
+                ball, hidden = _ball(node, point, BASE_BITS + 64, real=real)
             except (NotNumericError, OverflowError, ValueError, ZeroDivisionError):
                 continue
-            if spread > _SPREAD:
+            if hidden > _SPREAD:
                 return None
             if ball.is_finite():
                 return _rounded(ball, places)
@@ -398,9 +449,12 @@ def _rounded(ball: Any, places: int) -> str | None:
             return None
         return real if imag == "0" else f"{real}+{imag}i"
     size = _exponent(ball)
+    if size is None:
+        return "0"
     if ball.contains(0):
-        return "0" if _upper(ball) < -2 * MARGIN_BITS else None
-    if size is None or _upper(arb(0, ball.rad())) > size - places * 3.33:
+        return "0" if -3 * BASE_BITS < size < -2 * MARGIN_BITS else None
+    radius = _exponent(arb(0, ball.rad()))
+    if radius is not None and radius > size - places * 3.33:
         return None
     mantissa, exponent = ball.mid().man_exp()
     shift = max(0, int(mantissa.bit_length()) - int(places * 3.32))

@@ -11,7 +11,7 @@ from . import polynomials, scalars
 from .exact import UndefinedError
 from .modular import fingerprint
 from .nodes import ZERO, Node, div, mul, neg, num, replace, sub, symbols
-from .numeric import point_value
+from .points import value as point_value
 from .sets import FLIPPED, linear
 
 _POINTS = (3, 4)

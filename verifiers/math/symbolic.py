@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from .reading import Reading
 
 _DIGITS = 60
-_POINTS = ((0.731, 1.379, 2.113), (1.9137, 0.5171, 1.2713), (2.3713, 1.7131, 0.6137))
+_MAX_DIGITS = 2_000
+_POINTS = (
+    (0.731, 1.379, 2.113), (1.9137, 0.5171, 1.2713), (2.3713, 1.7131, 0.6137), (-1.3791, 0.7313, -2.2131),
+    (0.3717, -1.9131, 2.7171), (7.3719, -11.7131, 4.9137), (-41.3719, 97.1317, -63.7131),
+)  # fmt: skip
+"""Values of the symbols, in the order of their names. Beyond the positive ones only real values say anything."""
+
+_POSITIVE = 3
 
 _EXAMPLES = (
     r"\frac{1}{2}",
@@ -153,15 +160,42 @@ def _same_expressions(first: Any, second: Any) -> bool | None:
 
 def _differ_numerically(first: Any, second: Any) -> bool | None:
     """Whether evaluation at fixed points shows a difference, or agreement to all digits; None where it cannot."""
+    import sympy
+
     names = sorted(first.free_symbols | second.free_symbols, key=str)
-    for point in _POINTS:
+    digits = _DIGITS + _hidden(first) + _hidden(second)
+    if digits > _MAX_DIGITS:
+        return None
+    for number, point in enumerate(_POINTS):
         values = {name: point[i % 3] + i // 3 for i, name in enumerate(names)}
-        a, b = first.evalf(_DIGITS, subs=values), second.evalf(_DIGITS, subs=values)
-        if not (a.is_number and b.is_number and a.is_finite and b.is_finite):
+        a, b = first.evalf(digits, subs=values), second.evalf(digits, subs=values)
+        usable = a.is_number and b.is_number and a.is_finite and b.is_finite
+        if not usable and number < _POSITIVE:
             return None
+        if not usable or (number >= _POSITIVE and not (a.is_real and b.is_real)):
+            continue
         scale = max(abs(a), abs(b))
-        if abs(a - b) > scale * 10 ** -(_DIGITS - 20):
+        if abs(a - b) * sympy.Integer(10) ** (digits - 20) > scale:
             return True
         if not names:
             return False
     return False
+
+
+def _hidden(expression: Any) -> int:
+    """Digits that the numbers in an expression, and the arguments of its functions, may hide from an evaluation."""
+    import sympy
+
+    total = 0
+    for number in expression.atoms(sympy.Rational):
+        total += max(0, (int(number.p).bit_length() + int(number.q).bit_length() - 10) * 3 // 10)
+    for node in expression.atoms(sympy.Function, sympy.Pow):
+        for arg in node.args:
+            if arg.is_number and not arg.is_Integer:
+                size = abs(arg.evalf(15))
+                if size.is_finite and size != 0:
+                    total += 2 * abs(int(sympy.log(size, 10).evalf(15)))
+                    total += int(min(size, _MAX_DIGITS)) if size > 9 else 0
+            elif arg.is_Integer and not isinstance(node, sympy.Pow):
+                total += int(min(2 * abs(arg), _MAX_DIGITS))
+    return total
