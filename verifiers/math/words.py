@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from ...core.extraction import listed_letters
 from . import vocabulary
 
 _WRAPPER = re.compile(r"\\(?:" + "|".join(sorted(vocabulary.TRANSPARENT, key=len, reverse=True)) + r")(?![A-Za-z])")
@@ -15,7 +16,27 @@ _WRAPPED = re.compile(_WRAPPER.pattern + r"\s*\{([^{}]*)\}")
 _SKIPPED = re.compile(
     r"\\(?:" + "|".join(sorted(vocabulary.SKIPPED, key=len, reverse=True)) + r")(?![A-Za-z])|\\[,;:!> ]|[~{}$]|\\\\"
 )
-_OPTION = re.compile(r"\(([A-Z])\)\s+\S|([A-Z])[.):]\s+\S|([A-Z])\s+[A-Z][a-z]")
+_OPTION = re.compile(r"\s*(?:\(([A-Z])\)\s+(?=\S)|([A-Z])[.):]\s+(?=\S)|([A-Z])\s+(?=[A-Z][a-z]))")
+_REJECTED = re.compile(
+    r"(?:(?:it|that|this|which)\s+)?(?:(?:is|was|are|were|be|can|could|would|does|did|seems?)\s*(?:\w+\s+)?)?"
+    r"(?:not|n['’]t|isn['’]t|cannot|never|wrong|incorrect|invalid|impossible|ruled|rejected|excluded|eliminated"
+    r"|fails?|failed)\b",
+    re.IGNORECASE,
+)
+"""An option's text that says that the option is not the answer."""
+
+_HEDGED = re.compile(
+    r"(?:^|[,;/|&.(]|\b(?i:or|and|nor|not|but|maybe|perhaps|to|than)\b)[\s(\[]{0,4}(?i:option\s)?[A-Z](?![\w'’+*/^(-]|\s*=)"
+)
+"""Another letter beside the first, as a second choice and not as part of a text (`both A and B` is a text)."""
+
+_OTHERS_REJECTED = re.compile(
+    r"(?:\b(?i:not|cannot|never|neither|rather than|instead of)|n['’]t)\s(?i:be\s)?(?i:option\s)?"
+    r"\(?[A-Z]\b\)?(?:\s?(?:,|/|\b(?i:or|and|nor)\b)\s?\(?[A-Z]\b\)?){0,9}"
+)
+"""`it can't be A or B` leaves the letter before it standing."""
+
+_ABOUT_LETTERS = re.compile(r"(?:both|all|neither|none|either|only)\b", re.IGNORECASE)
 _SAME = {
     "dne": "does not exist", "doesn't exist": "does not exist", "none exist": "does not exist",
     "no solutions": "no solution", "there is no solution": "no solution", "there are no solutions": "no solution",
@@ -23,6 +44,7 @@ _SAME = {
     "cannot be determined": "not determined", "can't be determined": "not determined", "yes": "yes", "true": "true",
 }  # fmt: skip
 
+_CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 EMPTY = frozenset({"no solution", "empty set", "no real solution", "no real solutions"})
 """Phrases for the empty set."""
 
@@ -75,11 +97,23 @@ def is_product(text: str) -> bool:
 
 
 def option_letter(text: str) -> str | None:
-    """`D` for `(D) Alina`, `C Cecile`, `B. 42`: an option named with its text."""
-    text = bare(text)
-    for line in reversed(text.splitlines() or [""]):
-        match = _OPTION.match(line.strip())
-        if match:
-            return next(group for group in match.groups() if group)
-    match = _OPTION.match(text.strip())
-    return next(group for group in match.groups() if group) if match else None
+    """`D` for `(D) Alina`, `C Cecile`, `B. 42`: one option named with its text.
+
+    None where the text offers a second option (`C. or D.`), or says that the option is wrong.
+    """
+    plain = bare(text)
+    if len(listed_letters(plain, _CAPITALS)) > 1:
+        return None
+    named = {letter for line in plain.splitlines() for letter in _named_options(line)}
+    return named.pop() if len(named) == 1 else None
+
+
+def _named_options(line: str) -> list[str]:
+    """The letter that a line opens with, and `?` where what follows takes it back or offers another."""
+    match = _OPTION.match(line)
+    if match is None:
+        return []
+    letter = next(group for group in match.groups() if group)
+    rest = _OTHERS_REJECTED.sub("", line[match.end() :])
+    undecided = _REJECTED.match(rest) or (_HEDGED.search(rest) and not _ABOUT_LETTERS.match(rest))
+    return [letter, "?"] if undecided else [letter]
