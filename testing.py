@@ -17,7 +17,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import pickle
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from .core.errors import RewardenError
@@ -50,6 +52,9 @@ HOSTILE_COMPLETIONS: tuple[Any, ...] = (
     [],
 )
 """Completions that no scorer may fail on."""
+
+DEADLINE_S = 30.0
+"""How long one call of `score` may take on anything that the suite offers."""
 
 BAD_REFERENCES: tuple[Any, ...] = (None, "", "  ", [], {})
 """References that say nothing. (A scorer that does not read `reference` is not asked about them.)"""
@@ -125,12 +130,9 @@ def check_scorer(
 def _score(scorer: Scorer, rollouts: Sequence[Rollout], faults: list[str], what: str) -> list[Verdict] | None:
     views = views_of(scorer, rollouts)
     try:
-        verdicts = scorer.score(views, [{}] * len(views))
-        if inspect.isawaitable(verdicts):
-            if scorer.resource is not Resource.IO:
-                faults.append("score() is async, so the resource must be 'io'")
-            verdicts = asyncio.run(_await(verdicts))
-        out = list(verdicts)
+        out = _within(DEADLINE_S, lambda: _list(scorer, views, faults))
+    except ConformanceError as error:
+        raise ConformanceError(f"scorer {scorer.name!r}: {error} on {what}") from None
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is the finding
         faults.append(f"score() raised {type(error).__name__} on {what}: {str(error)[:200]}")
         return None
@@ -138,6 +140,34 @@ def _score(scorer: Scorer, rollouts: Sequence[Rollout], faults: list[str], what:
         faults.append(f"score() must return one Verdict for each rollout; on {what} it did not")
         return None
     return out
+
+
+def _list(scorer: Scorer, views: Sequence[Any], faults: list[str]) -> list[Any]:
+    verdicts = scorer.score(views, [{}] * len(views))
+    if inspect.isawaitable(verdicts):
+        if scorer.resource is not Resource.IO:
+            faults.append("score() is async, so the resource must be 'io'")
+        verdicts = asyncio.run(_await(verdicts))
+    return list(verdicts)
+
+
+def _within(seconds: float, run: Callable[[], list[Any]]) -> list[Any]:
+    """What `run` returns or raises; ConformanceError when it does not end: its thread cannot be stopped, only left."""
+    done: Future[list[Any]] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(run())
+        except BaseException as error:  # noqa: BLE001 - handed on to the caller
+            done.set_exception(error)
+
+    threading.Thread(target=work, name="rewarden-check", daemon=True).start()
+    try:
+        return done.result(seconds)
+    except TimeoutError:
+        if done.done():
+            raise
+        raise ConformanceError(f"score() has not ended after {seconds:g} s") from None
 
 
 async def _await(pending: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from . import cache as caching
 from . import recipe as recipes
-from .combine import combine
+from .combine import combine, with_earlier
 from .execution import Executor
 from .groups import Assembler, Group
 from .pool import PoolStats
@@ -69,6 +69,8 @@ class Engine:
         cache: caching.Cache | str | Path | None = "memory",
         local: bool = True,
     ) -> None:
+        if workers is not None and workers < 1:
+            raise ValueError(f"workers={workers}: at least one is needed, or None for one for each core")
         self.recipe = recipes.load(recipe, local=local)
         self._routes = [_Step.of(route, local) for route in self.recipe.routes]
         self._follows = [_Step.of(follow, local) for follow in self.recipe.then]
@@ -117,6 +119,9 @@ class Engine:
     def stream(self, rollouts: Iterable[Rollout]) -> Iterator[Graded]:
         """Verdicts in order while rollouts still come, with bounded memory: a recipe with groups spills what waits."""
         self._executor.resources.check_open()
+        if isinstance(rollouts, (Rollout, Mapping, str)):
+            raise TypeError(f"give a list of rollouts, not one {type(rollouts).__name__}")
+        rollouts = _checked(rollouts)
         return self._stream_groups(rollouts) if self._grouped else self._stream_rows(rollouts)
 
     # -- streams ------------------------------------------------------------------------------------------------------
@@ -326,10 +331,14 @@ class Engine:
                     rows += range(start, stop)
         else:
             rows = [i for i in range(len(chunk)) if all(_holds(c, chunk[i], verdicts[i], {}) for c in when)]
-        if rows:
-            wait = self._begin_step(follow, chunk, rows, spans, history, traces)
-            for i, verdict in zip(rows, wait(), strict=True):
-                verdicts[i] = verdict
+        rows = [i for i in rows if _may_follow(verdicts[i], follow.rule)]
+        if not rows:
+            return
+        assert history is not None
+        earlier = {i: dict(history[i]) for i in rows}
+        wait = self._begin_step(follow, chunk, rows, spans, history, traces)
+        for i, verdict in zip(rows, wait(), strict=True):
+            verdicts[i] = with_earlier(verdict, earlier[i])
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
@@ -346,6 +355,13 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _checked(rollouts: Iterable[Rollout]) -> Iterator[Rollout]:
+    for rollout in rollouts:
+        if not isinstance(rollout, Rollout):
+            raise TypeError(f"a rollout must be a rewarden.Rollout, not {type(rollout).__name__}; see Rollout.parse")
+        yield rollout
 
 
 class _Pace:
@@ -407,8 +423,13 @@ def _group_facts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
         "size": len(verdicts),
         "ungraded": len(verdicts) - len(rewards),
         "mean": sum(rewards) / len(rewards) if rewards else None,
-        "no_signal": len(set(rewards)) <= 1,
+        "no_signal": len(set(rewards)) == 1,
     }
+
+
+def _may_follow(verdict: Verdict, rule: Follow) -> bool:
+    """Whether a follow-up may grade this again: never members of a group that the recipe refuses to score."""
+    return verdict.graded or (rule.ungraded and verdict.reason is not Reason.INCOMPLETE_GROUP)
 
 
 def _holds(condition: recipes.Condition, rollout: Rollout, verdict: Verdict, group: dict[str, Any]) -> bool:

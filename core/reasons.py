@@ -57,8 +57,6 @@ class Reason(StrEnum):
     """Members of the group are missing and the recipe does not score parts of groups."""
     NO_ROUTE = "no_route"
     """No route of the recipe accepts this rollout."""
-    PART_UNGRADED = "part_ungraded"
-    """A required part of the recipe is ungraded; the explanation names it."""
 
 
 UNGRADED_REASONS = frozenset(
@@ -75,7 +73,6 @@ UNGRADED_REASONS = frozenset(
         Reason.NO_CONSENSUS,
         Reason.INCOMPLETE_GROUP,
         Reason.NO_ROUTE,
-        Reason.PART_UNGRADED,
     }
 )
 """The reasons that go with `ungraded`, and with nothing else."""

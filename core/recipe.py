@@ -190,10 +190,17 @@ class Route(_Step):
 
 
 class Follow(_Step):
-    """Grades again what earlier steps have graded; its verdict replaces theirs, and sees them as `prior`."""
+    """Grades again what earlier steps have graded.
+
+    Its scorers see the earlier verdicts as `prior`; its own replaces them, keeping their rewards as `components` and
+    what they said as evidence `earlier`.
+    """
 
     on: Literal["rollout", "group"] = "rollout"
     when: list[Condition] = Field(default_factory=list)
+    ungraded: bool = False
+    """Whether rows that are ungraded so far are graded again too. Otherwise they stay as they are, and a scorer of
+    groups sees the graded members alone: else a broken reference would get a reward by the back door."""
 
     @model_validator(mode="after")
     def _about_groups(self) -> Follow:
@@ -234,14 +241,30 @@ class Recipe(_Strict):
         return hashlib.blake2b(text, digest_size=8).hexdigest()
 
     @classmethod
-    def from_toml(cls, text: str, source: str = "recipe") -> Recipe:
-        """A recipe from TOML text; RecipeError names `source` and what is wrong where."""
+    def from_toml(cls, text: str, source: str = "recipe", folder: Path | None = None) -> Recipe:
+        """A recipe from TOML text; RecipeError names `source` and what is wrong where.
+
+        Scorers in files (`file.py:Class`) are looked for in `folder`.
+        """
         try:
-            return cls.model_validate(tomllib.loads(text))
+            recipe = cls.model_validate(tomllib.loads(text))
+            return recipe if folder is None else recipe.beside(folder)
         except tomllib.TOMLDecodeError as error:
             raise RecipeError(f"{source}: not TOML: {error}") from None
         except ValidationError as error:
             raise RecipeError(f"{source}: {describe(error)}") from None
+
+    def beside(self, folder: Path) -> Recipe:
+        """The same with the files of scorers found from `folder`."""
+
+        def moved(step: Any) -> Any:
+            parts = [
+                part.model_copy(update={"scorer": str(folder / part.scorer)}) if ".py:" in part.scorer else part
+                for part in step.parts
+            ]
+            return step.model_copy(update={"parts": parts})
+
+        return self.model_copy(update={"routes": list(map(moved, self.routes)), "then": list(map(moved, self.then))})
 
     @classmethod
     def of(cls, scorer: str, **config: Any) -> Recipe:
@@ -267,7 +290,7 @@ def load(recipe: str | Path | Recipe, *, local: bool = False) -> Recipe:
     text = str(recipe)
     if local and (isinstance(recipe, Path) or text.endswith(".toml")):
         try:
-            return Recipe.from_toml(Path(text).read_text(encoding="utf-8"), source=text)
+            return Recipe.from_toml(Path(text).read_text(encoding="utf-8"), text, Path(text).resolve().parent)
         except OSError as error:
             raise RecipeError(f"cannot read the recipe {text}: {error.strerror}") from None
         except UnicodeDecodeError as error:

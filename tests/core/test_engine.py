@@ -435,3 +435,39 @@ def test_what_is_raised_may_be_anything(completion: str) -> None:
     with Engine("own_scorers:Wild", cache=None) as engine:
         verdicts = engine.score(rollouts("a", completion, "b"))
     assert [v.reason for v in verdicts] == [None, Reason.SCORER_ERROR, None]
+
+
+def test_what_is_ungraded_is_not_graded_by_the_back_door() -> None:
+    """A follow-up leaves ungraded rows alone unless it says otherwise, and never fills refused groups."""
+    then = {"on": "group", "parts": [{"scorer": "own_scorers:Rank"}]}
+    members = grouped(("a", "x"), ("a", "raise"), ("a", "xxx"), ("b", "raise"), ("b", "raise"))
+    with Engine(recipe("own_scorers:Picky", then=[then])) as engine:
+        assert rewards(engine.score(members)) == [0, None, 1, None, None]
+    no_signal = {**then, "when": [{"field": "group.no_signal", "op": "eq", "value": True}]}
+    with Engine(recipe("own_scorers:Picky", then=[no_signal])) as engine:
+        assert rewards(engine.score(members)) == [1, None, 3, None, None]
+    with Engine(recipe("own_scorers:Picky", then=[{**then, "ungraded": True}])) as engine:
+        assert None not in rewards(engine.score(members))
+    refused = recipe("own_scorers:Picky", then=[{**then, "ungraded": True}], limits={"incomplete_groups": "ungraded"})
+    with Engine(refused) as engine:
+        verdicts = engine.score(grouped(("a", "x"), ("a", "xx"), size=3))
+    assert [v.reason for v in verdicts] == [Reason.INCOMPLETE_GROUP] * 2
+
+
+def test_a_follow_up_keeps_what_was_said_before() -> None:
+    """Earlier rewards are components of the final verdict, and earlier evidence is in it."""
+    then = [{"parts": [{"scorer": "own_scorers:Bonus", "config": {"on": "Length"}}]}]
+    with Engine(recipe(own_scorers.Length, then=then)) as engine:
+        verdict = engine.score(rollouts("abc"))[0]
+    assert verdict.reward == 4
+    assert verdict.components == {"Length": 3.0}
+    assert verdict.evidence == {"earlier": {"Length": {"outcome": "scored", "reason": None, "evidence": None}}}
+
+
+@pytest.mark.parametrize("given", [Rollout(completion="x"), {"completion": "x"}, "x", [{"completion": "x"}], [None]])
+def test_what_is_no_list_of_rollouts_is_refused_in_words(given: Any) -> None:
+    """A mistake in Python is answered with what to give instead."""
+    with Engine("own_scorers:Length") as engine, pytest.raises(TypeError, match="rollout"):
+        engine.score(given)
+    with pytest.raises(ValueError, match="workers"):
+        Engine("own_scorers:Length", workers=0)

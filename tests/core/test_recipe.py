@@ -80,6 +80,14 @@ def test_a_scorer_in_a_file_of_ones_own(tmp_path: Any) -> None:
         registry.create(f"{tmp_path}/json.py:Mine", local=True)
 
 
+def test_files_of_scorers_are_found_beside_the_recipe(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recipe names a file by its place beside it, wherever the command is run."""
+    (tmp_path / "beside_recipe.py").write_text("from own_scorers import Length as Own\n")
+    (tmp_path / "r.toml").write_text('name = "x"\n[[routes]]\nparts = [{scorer = "beside_recipe.py:Own"}]')
+    monkeypatch.chdir("/")
+    assert recipes.check(recipes.load(tmp_path / "r.toml", local=True), local=True) == []
+
+
 def test_names_that_nobody_knows_are_answered_with_those_that_are_known() -> None:
     """An error about a name lists the names."""
     with pytest.raises(UnknownScorerError, match="math"):
@@ -189,7 +197,7 @@ def test_an_ungraded_part_is_never_a_zero(a: float, b: float) -> None:
     optional = step(Part(scorer="a"), Part(scorer="b"), Part(scorer="c", required=False, weight=7))
     assert combine(optional, [scored(a), scored(b), lost]).reward == pytest.approx((a + b) / 2)
     gated = step(Part(scorer="a"), Part(scorer="g", gate=0.5, required=False))
-    assert combine(gated, [scored(a), lost]).reason is Reason.PART_UNGRADED
+    assert combine(gated, [scored(a), lost]).reason is Reason.DEADLINE
     nothing = step(Part(scorer="a", required=False), Part(scorer="b", required=False))
     assert combine(nothing, [lost, lost]).reward is None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import own_scorers
 import pytest
 
 import rewarden
-from rewarden import Engine, RecipeError, Rollout, Scorer, ScorerError, Unit, Verdict
+from rewarden import Engine, RecipeError, Rollout, Scorer, ScorerError, Unit, Verdict, testing
 from rewarden.core import registry
 from rewarden.core.scorer import check_protocol
 from rewarden.testing import ConformanceError, check_scorer
@@ -184,3 +185,16 @@ def test_missing_packages_are_named_when_a_scorer_is_made() -> None:
 
     with pytest.raises(RecipeError, match="pip install 'no-such-distribution'"):
         registry.create("needy")
+
+
+class _Endless(own_scorers.Length):
+    def score(self, rollouts: Sequence[Any], prior: Sequence[Any]) -> list[Verdict]:
+        while True:
+            time.sleep(0.05)
+
+
+def test_the_suite_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scorer that never ends is a finding, not a hang."""
+    monkeypatch.setattr(testing, "DEADLINE_S", 0.2)
+    with pytest.raises(ConformanceError, match="not ended"):
+        check_scorer(_Endless(), TYPICAL)

@@ -59,9 +59,7 @@ class ShortestRight(Scorer):
         verdicts = []
         for length, reward in zip(lengths, earlier, strict=True):
             if reward is None:
-                verdicts.append(
-                    ungraded(Reason.PART_UNGRADED, "an earlier part of the recipe did not grade this rollout")
-                )
+                verdicts.append(ungraded(Reason.BAD_REFERENCE, "no earlier part of the recipe has graded this rollout"))
             elif reward < 1:
                 verdicts.append(scored(0.0))
             else:
