@@ -50,7 +50,7 @@ def _unit_root(p: int) -> int:
 @functools.lru_cache(maxsize=1024)
 def symbol_value(name: str, salt: int, p: int) -> int:
     """A fixed residue for a symbol: the same in every process."""
-    digest = hashlib.blake2b(f"{name}\x00{salt}".encode(), digest_size=8).digest()
+    digest = hashlib.blake2b(f"{name}\x00{salt}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big") % p
 
 

@@ -27,8 +27,8 @@ _THIN = re.compile(r"(?:\\,|\\ |~| |\\;|\\:|\\!)\d{3}(?!\d)")
 _EXPONENT = re.compile(r"[eE]([+-]?\d+)(?![\d.])(?![A-Za-z(])")
 _REPEAT = re.compile(r"\s*(?:\\(?:overline|bar|dot|overdot)\s*(?:\{(\d+)\}|(\d))|\((\d+)\))")
 _DOTS = re.compile(r"\s*(?:\.\.\.+|\\(?:ldots|dots|cdots)(?![A-Za-z]))")
-_BASE = re.compile(r"_\s*(?:\{\s*(?:\\text\s*\{)?\s*([A-Za-z0-9]+)\s*\}?\s*\}|(\d+))")
-_DIGITS_IN_BASE = re.compile(r"(\d[0-9A-Z]{0,60}[A-Z][0-9A-Z]{0,60})_\{?((?:1[1-9]|2\d|3[0-6]))\}?")
+_BASE = re.compile(r"_\s*+(?:\{\s*+(?:\\text\s*+\{)?\s*+([A-Za-z0-9]++)\s*+\}?\s*+\}|(\d++))")
+_DIGITS_IN_BASE = re.compile(r"(?=\d{1,60}+[A-Z])([0-9A-Z]{1,120}+)_\{?((?:1[1-9]|2\d|3[0-6]))\}?")
 _BASE_WORDS = {
     "two": 2,
     "three": 3,
@@ -110,7 +110,7 @@ class Numerals:
             base = match.group(1) or match.group(2)
             if base.lower() in _BASE_WORDS:
                 base = str(_BASE_WORDS[base.lower()])
-            if not base.isdigit() or not 2 <= int(base[:4]) <= 36:
+            if not base.isdecimal() or len(base) > 2 or not 2 <= int(base) <= 36:
                 return False
             places = "." + decimals.rstrip("0") if decimals and decimals.rstrip("0") else ""
             return self.emit("num", Node("based", (), ((whole.lstrip("0") or "0") + places, int(base))))
@@ -120,7 +120,7 @@ class Numerals:
         """Digits grouped in threes by commas or thin spaces; inside brackets a comma separates."""
         text, start = self.text, at
         for pattern in (_GROUPS, _THIN):
-            digits, at = whole, start
+            digits, at, before = whole, start, start
             while match := pattern.match(text, at):
                 if (
                     pattern is _GROUPS
@@ -130,10 +130,10 @@ class Numerals:
                 ):
                     break
                 digits += match.group()[-3:]
-                at = match.end()
+                before, at = at, match.end()
             if at != start:
-                if pattern is _THIN and text[at : at + 1] == "/":
-                    return whole, start
+                if pattern is _THIN and text[at : at + 1] == "/":  # a mixed number: 4 100/3
+                    return digits[:-3], before
                 return digits, at
         return whole, start
 

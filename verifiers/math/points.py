@@ -59,14 +59,15 @@ def _fixed(name: str, point: int) -> fmpq:
 
 @functools.lru_cache(maxsize=8192)
 def _digest(name: str, point: int) -> int:
-    return int.from_bytes(hashlib.blake2b(f"{name}\x00{point}".encode(), digest_size=8).digest(), "big")
+    text = f"{name}\x00{point}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
 
 
 @functools.lru_cache(maxsize=4096)
 def _signs(name: str) -> int:
     """One bit for each mixed point, neither all clear nor all set."""
     mixed = (1 << (POINTS - POSITIVE)) - 1
-    return 1 + int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big") % (mixed - 1)
+    return 1 + _digest(name, -1) % (mixed - 1)
 
 
 def around(first: Node, second: Node, evaluate: Callable[[Node], fmpq | None]) -> Iterator[Turn]:
