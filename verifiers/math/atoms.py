@@ -5,7 +5,7 @@ The levels above (`parser`) build on this class; what a group holds is theirs.
 
 from __future__ import annotations
 
-from . import nodes
+from . import fuel, nodes
 from .nodes import Node, add, div, mul, neg, num
 from .numerals import Token
 from .tokens import MATRICES
@@ -28,6 +28,11 @@ _APPLIED = frozenset("f g h F G H".split())
 
 _DETERMINANTS = frozenset({"vmatrix", "Vmatrix"})
 MAX_DETERMINANT = 4
+MAX_DEPTH = 48
+"""Atoms within one another; each is a dozen frames of Python's stack."""
+
+_COST = 2.0
+"""Work counted for an atom; see `fuel`."""
 
 
 class UnreadableError(Exception):
@@ -48,6 +53,7 @@ class Atoms:
         self.bars = 0
         self.in_set = False
         self.currency: str | None = None
+        self.ahead: tuple[int, Node, int] | None = None  # a group read ahead: where it starts, what it is, its end
 
     def list_of(self, closers: tuple[str, ...]) -> Node:
         """Statements up to a closer."""
@@ -106,7 +112,20 @@ class Atoms:
 
     # -- atoms -----------------------------------------------------------------------------------------------------
 
+    def deeper(self) -> None:
+        """Enter a level (left by `self.depth -= 1`); counted here, so that no answer meets Python's own limit."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise TooDeepError
+        fuel.spend(_COST)
+
     def atom(self) -> Node:
+        self.deeper()
+        node = self._atom()
+        self.depth -= 1
+        return node
+
+    def _atom(self) -> Node:
         token = self.tokens[self.at]
         kind, value = token.kind, token.value
         if kind in ("num", "const"):
@@ -153,7 +172,7 @@ class Atoms:
             if node.op in ("num", "sym") or self.op() in RELATIONS:
                 inside = "".join(_spell(token) for token in self.tokens[start : self.at])
                 return Node("sym", (), name + inside)
-            self.at = start
+            self.ahead, self.at = (start, node, self.at), start
         return Node("sym", (), name)
 
     def _label(self) -> str:
@@ -169,6 +188,9 @@ class Atoms:
         return name
 
     def _group(self) -> Node:
+        if self.ahead is not None and self.ahead[0] == self.at:
+            _, node, self.at = self.ahead
+            return node
         opener = self.op()
         self.at += 1
         bars, self.bars = self.bars, 0
@@ -185,6 +207,8 @@ class Atoms:
             self.at += 1
             self.in_set = False
             node = self.list_of(closers)  # the condition says it all
+            if node.op not in ("chain", "in", "list"):
+                raise UnreadableError("a condition must be a statement")
             self.expect(*closers)
             self.bars, self.in_set = bars, in_set
             return node
@@ -255,7 +279,10 @@ class Atoms:
             node = self._group()
             return node.args if node.op in ("tuple", "list") and (node.value == "()" or node.op == "list") else (node,)
         if self.take("-"):
-            return (neg(self._arguments(name)[0]),)
+            self.deeper()
+            argument = neg(self._arguments(name)[0])
+            self.depth -= 1
+            return (argument,)
         node = self.power()
         while True:
             token = self.tokens[self.at]
@@ -321,7 +348,7 @@ class Atoms:
         if environment in _DETERMINANTS:
             if len(rows) != len(rows[0]) or len(rows) > MAX_DETERMINANT:
                 raise UnreadableError("determinant")
-            return _determinant(rows)
+            return nodes.bounded(_determinant(rows))
         return Node("matrix", tuple(cell for row in rows for cell in row), (len(rows), len(rows[0])))
 
 

@@ -1,8 +1,9 @@
 """Does an answer equal a reference? The door to the math verifier's layers.
 
-`quick` runs in the caller, bounded by a counted budget of work (tens of milliseconds at most); it returns None
-for the few pairs that need computer algebra. `compare` goes on to that last layer (`symbolic`), which has
-no limit of its own and belongs in a killable worker. Extraction of the answer from a completion is not done here.
+`quick` runs in the caller, bounded by a counted budget of work (tens of milliseconds at most); it returns None for the
+few pairs that need computer algebra, and for texts too long to be read there. `compare` goes on to that last layer
+(`symbolic`), which has no limit of its own and belongs in a killable worker. How an answer is found in a completion is
+the extraction's part.
 """
 
 from __future__ import annotations
@@ -46,6 +47,10 @@ _LITERAL = re.compile(
     r"\s*(?:\\?\$)?([-+]?)(?:(\d+)|([1-9]\d{0,2}(?:,\d{3})+|\d*)(\.\d+)?|\\[dt]?frac\{(-?\d+)\}\{(\d+)\}|(\d+)/(\d+))\.?\s*"
 )
 _LITERAL_LENGTH = 40
+IN_PROCESS = 2_000
+"""Characters of an answer, and of a reference, that `quick` reads; real ones hardly ever have more than 200."""
+
+_LONG_INTEGER = 1_000
 _DECIMAL_COMMA = re.compile(r"(-?)(\d+|\d{1,3}(?:\.\d{3})+),(\d+)")
 _SHOWN = 200
 _NOTHING = nodes.num(fmpq(0))
@@ -77,7 +82,7 @@ def _literal(text: str) -> int | fmpq | None:
 
 
 def quick(reference: str, answer: str, options: MathOptions = DEFAULT) -> Match | None:
-    """Compare without computer algebra; None when only the last layer can tell.
+    """Compare without computer algebra; None when only `compare` can tell.
 
     Deterministic, never raises, independent of load. About 1 us for numbers, 10-100 us for expressions.
     """
@@ -85,8 +90,9 @@ def quick(reference: str, answer: str, options: MathOptions = DEFAULT) -> Match 
         expected, given = _literal(reference), _literal(answer)
         if expected is not None and given is not None:
             return _literals(expected, given, reference, answer, options)
-    fuel.refill()
-    return _readings(read(reference, options), read(answer, options), options)
+    if len(reference) > IN_PROCESS or len(answer) > IN_PROCESS:
+        return _long(reference.strip(), answer.strip(), options)
+    return _bounded(reference, answer, options)
 
 
 def _literals(expected: int | fmpq, given: int | fmpq, reference: str, answer: str, options: MathOptions) -> Match:
@@ -95,10 +101,35 @@ def _literals(expected: int | fmpq, given: int | fmpq, reference: str, answer: s
     if (options.relative_tolerance > 0 or len(answer) > (options.float_digits or _LITERAL_LENGTH)) or (
         options.decimal_comma and ("," in reference or "," in answer)
     ):
-        match = _readings(read(reference, options), read(answer, options), options)
+        match = _bounded(reference, answer, options)
         if match is not None:
             return match
     return Match(False, "rational", None, "", reference, answer)
+
+
+def _long(reference: str, answer: str, options: MathOptions) -> Match | None:
+    """What needs no reading: the same text, plain integers, and what is too long for any layer."""
+    shown = reference[:_SHOWN], answer[:_SHOWN]
+    if reference == answer:
+        return Match(True, "string", None, "", *shown)
+    same = _same_integers(reference, answer)
+    if same is not None:
+        return Match(same, "string", None, "", *shown)
+    if all(len(text) <= IN_PROCESS or len(text) > options.max_length for text in (reference, answer)):
+        return _bounded(reference, answer, options)
+    return None
+
+
+def _bounded(reference: str, answer: str, options: MathOptions) -> Match | None:
+    """Read both and compare within the counted budget; None for the last layer."""
+    expected, given = read(reference, options), read(answer, options)
+    fuel.refill()
+    try:
+        return _readings(expected, given, options)
+    except (fuel.ExhaustedError, RecursionError):
+        if expected.node is not None and _is_dear(expected.node, options):
+            return _match(None, "structure", expected, given, "bad_reference", _DEAR)
+        return _match(False, "structure", expected, given, "too_complex", "not settled within the work allowed")
 
 
 def _match(
@@ -114,12 +145,15 @@ def _readings(reference: Reading, answer: Reading, options: MathOptions) -> Matc
         return _match(False, "string", reference, answer, "no_answer", "the answer is empty")
     if reference.text == answer.text or (
         (reference.node is None or answer.node is None)
+        and len(reference.text) <= options.max_length
+        and len(answer.text) <= options.max_length
         and words.squeezed(reference.text) == words.squeezed(answer.text)
     ):
         return _match(True, "string", reference, answer)
-    digits = _long_integers(reference.text, answer.text)
-    if digits is not None:
-        return _match(digits, "string", reference, answer)
+    if len(answer.text) > _LONG_INTEGER:
+        same = _same_integers(reference.text, answer.text)
+        if same is not None:
+            return _match(same, "string", reference, answer)
     spoken = _words(reference, answer, options)
     if spoken is not None:
         return spoken
@@ -143,10 +177,6 @@ def _nodes(reference: Reading, answer: Reading, expected: Node, given: Node, opt
         decision = equivalence.compare(expected, given, options)
     except UndefinedError:
         return _match(False, "structure", reference, answer, "undefined", "the answer has no value")
-    except (fuel.ExhaustedError, RecursionError):
-        if _is_dear(expected, options):
-            return _match(None, "structure", reference, answer, "bad_reference", _DEAR)
-        return _match(False, "structure", reference, answer, "too_complex", "not settled within the work allowed")
     if decision.equal is None and not _algebra_may_help(expected, given):
         return _match(
             False, decision.layer, reference, answer, "too_complex", "not settled within the precision allowed"
@@ -196,36 +226,35 @@ def _decimal_comma(reading: Reading, node: Node) -> Node:
     return nodes.num(-size if sign else size)
 
 
-def _long_integers(reference: str, answer: str) -> bool | None:
-    """Plain integers too long for arithmetic to be worth it: equal digit strings are equal numbers."""
-    if (
-        len(reference) > 1_000
-        and len(answer) > 1_000
-        and reference.isdigit()
-        and answer.isdigit()
-        and reference.isascii()
-        and answer.isascii()
-    ):
-        return reference.lstrip("0") == answer.lstrip("0")
-    return None
+def _same_integers(reference: str, answer: str) -> bool | None:
+    """Whether two numbers, the answer a plain integer of any length, are one; None where either is something else.
+
+    Equal digits are equal numbers: no arithmetic is worth it at this length.
+    """
+    if not (answer.isdigit() and answer.isascii()):
+        return None
+    digits = answer.lstrip("0") or "0"
+    if reference.isdigit() and reference.isascii():
+        return digits == (reference.lstrip("0") or "0")
+    known = _literal(reference) if len(reference) <= _LITERAL_LENGTH else None
+    return None if known is None else len(digits) <= _LITERAL_LENGTH and _literal(digits) == known
 
 
 def _is_undefined(node: Node) -> bool:
     if node.op in nodes.STRUCTURES:
-        return False
+        return node.op == "ratio" and all(arg == nodes.ZERO for arg in node.args)
     try:
         exact(node)
     except UndefinedError:
         return True
-    except fuel.ExhaustedError:
-        return False
     return False
 
 
 def _words(reference: Reading, answer: Reading, options: MathOptions) -> Match | None:
     """Answers in words; None where at least the reference is mathematics that the answer may equal."""
     if reference.words and answer.words:
-        fold = (lambda text: " ".join(words.squeezed(text).split())) if options.case_sensitive_text else words.key
+        cased = options.case_sensitive_text or (words.is_symbols(reference.text) and words.is_symbols(answer.text))
+        fold = (lambda text: " ".join(words.squeezed(text).split())) if cased else words.key
         if fold(reference.text) == fold(answer.text):
             return _match(True, "text", reference, answer)
     letter = words.option_letter(reference.text)
@@ -288,6 +317,8 @@ def compare(
     if not isinstance(reference, str):
         return any_of(reference, lambda each: compare(each, answer, options, stage))
     match = quick(reference, answer, options)
+    if match is None and (len(reference) > IN_PROCESS or len(answer) > IN_PROCESS):
+        match = _bounded(reference, answer, options)
     if match is not None:
         return match
     from .symbolic import settle

@@ -1,7 +1,8 @@
-"""A budget of work for one comparison, counted and not timed, so that no answer can stall the caller.
+"""A budget of work, counted and not timed, so that no answer can stall the caller.
 
-Costs are units of about a microsecond, estimated before or right after an operation from the size of its operands. The
-count depends on the two texts alone, never on the machine or its load.
+Costs are units of about a microsecond, estimated before or right after an operation from the size of its operands. Each
+reading of a text and each comparison of two readings starts with a full tank, so the count depends on the texts alone:
+never on the machine or its load, nor on what some cache holds.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ BUDGET = 60_000.0
 
 
 class ExhaustedError(Exception):
-    """The budget of this comparison is spent: it stays unsettled."""
+    """The budget is spent: the text stays unread, or the comparison unsettled."""
 
 
 class _Tank(threading.local):
@@ -23,7 +24,7 @@ _TANK = _Tank()
 
 
 def refill() -> None:
-    """Start a comparison in this thread."""
+    """Start a reading or a comparison in this thread."""
     _TANK.left = BUDGET
 
 

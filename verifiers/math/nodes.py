@@ -17,10 +17,13 @@ Operators, with their arguments and value:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from flint import fmpq, fmpz
+
+from . import fuel
 
 
 class Node(NamedTuple):
@@ -44,6 +47,9 @@ E = Node("const", (), "e")
 I = Node("const", (), "i")  # noqa: E741 - the imaginary unit
 INF = Node("const", (), "inf")
 EMPTY = Node("set")
+
+MAX_SIZE = 5_000
+"""Nodes of a tree in which parts are repeated."""
 
 _FOLD_BITS = 2_000
 """Literals up to this size are folded while parsing; larger arithmetic belongs to the bounded layers."""
@@ -115,6 +121,18 @@ def depth(node: Node) -> int:
         deepest += 1
         level = [arg for each in level for arg in each.args]
     return deepest
+
+
+def bounded(node: Node) -> Node:
+    """The node itself; raises `ExhaustedError` where its tree has grown beyond what any layer should walk.
+
+    Whatever puts a part into its result several times (a determinant, a product of matrices) passes through here.
+    """
+    size = sum(1 for _ in itertools.islice(walk(node), MAX_SIZE + 1))
+    fuel.spend(size)
+    if size > MAX_SIZE:
+        raise fuel.ExhaustedError
+    return node
 
 
 def contains(node: Node, op: str) -> bool:

@@ -42,11 +42,13 @@ _METRES = re.compile(r"(?<=\d)\s?m(?=[²³](?![⁰¹²³⁴⁵⁶⁷⁸⁹]))")
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufe00-\ufe0f]"
 )
-_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
-_OPEN_BOXES = re.compile(r"(?:\s*\\(?:boxed|fbox|framebox)\s*\{)+")
-_PASSES = 8
+_BOX = re.compile(r"\s*+\\(?:boxed|fbox|framebox)\s*+\{")
+_OPEN_BOXES = re.compile(rf"(?:{_BOX.pattern})+")
+_BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
+_PASSES = 16
+_BLANKS = " \t\r\n"
 _ENDS = " \t\r\n.,;:!\\"
-_DOUBLED = re.compile(r"\\{2,}(?=[a-zA-Z]{2,}|[%${}!,; ])")
+_DOUBLED = re.compile(r"(?<!\\)\\{2,}+(?=[a-zA-Z]{2,}|[%${}!,; ])")
 _LATEX_LINE = re.compile(r"\\begin\s*\{")
 
 
@@ -81,57 +83,56 @@ def _other(char: str) -> str:
     return folded
 
 
-def closing_brace(text: str, start: int) -> int:
-    """Index of the brace that closes the one at `start`, or -1; escaped braces do not count."""
-    depth, i, end = 0, start, len(text)
-    while i < end:
-        char = text[i]
-        if char == "\\":
-            i += 2
-            continue
-        if char == "{":
-            depth += 1
-        elif char == "}":
-            depth -= 1
-            if depth == 0:
-                return i
-        i += 1
-    return -1
+def brace_pairs(text: str) -> dict[int, int]:
+    """Where each brace that is closed closes, by the index of its opening, in one pass; escaped ones do not count."""
+    pairs: dict[int, int] = {}
+    opened: list[int] = []
+    for match in _BRACES.finditer(text):
+        mark = match.group()
+        if mark == "{":
+            opened.append(match.start())
+        elif mark == "}" and opened:
+            pairs[opened.pop()] = match.start()
+    return pairs
 
 
 def _unwrap(text: str) -> str:
-    """Drop delimiters that hold the whole answer, as often as they nest."""
-    for _ in range(_PASSES):
-        before = text
-        text = text.strip(" \t\r\n")
-        for left, right in (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")):
-            if len(text) > len(left) + len(right) - 1 and text.startswith(left) and text.endswith(right):
-                inner = text[len(left) : -len(right)]
-                if left not in inner and right not in inner and not inner.endswith("\\"):
-                    text = inner
-        match = _BOX.match(text)
-        if match:
-            close = closing_brace(text, match.end() - 1)
-            if close == len(text) - 1:
-                text = text[match.end() : close]
-            elif close < 0:  # cut off, or its brace is missing
-                text = _OPEN_BOXES.sub("", text, count=1)
-        if len(text) > 4 and text.startswith("**") and text.endswith("**"):  # Markdown
-            text = text[2:-2]
-        if text == before:
-            break
+    """Drop the delimiters that hold the whole answer: one pair of dollars or brackets, then all boxes."""
+    text = text.strip(_BLANKS)
+    for left, right in (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")):
+        if len(text) > len(left) + len(right) - 1 and text.startswith(left) and text.endswith(right):
+            inner = text[len(left) : -len(right)]
+            if left not in inner and right not in inner and not inner.endswith("\\"):
+                text = inner
+    text = _unboxed(text)
+    if len(text) > 4 and text.startswith("**") and text.endswith("**"):  # Markdown
+        text = text[2:-2]
     return text
+
+
+def _unboxed(text: str) -> str:
+    """The answer without the boxes around the whole, and without those that are cut off."""
+    boxes = _OPEN_BOXES.match(text)
+    if boxes is None:
+        return text
+    pairs = brace_pairs(text)
+    start, end = 0, len(text)
+    while (box := _BOX.match(text, start, boxes.end())) and (close := pairs.get(box.end() - 1, end)) >= end - 1:
+        start = box.end()
+        if close < end:
+            end = len(text[start:close].rstrip(_BLANKS)) + start
+    return text[start:end]
 
 
 def _trim(text: str) -> str:
     end = len(text)
     while end and text[end - 1] in _ENDS:
-        if text[end - 1] == "." and text[:end].endswith("..."):
+        if text.endswith("...", 0, end):
             break
         # a factorial and an escaped brace or percent sign belong to the answer
         if text[end - 1] == "!" and end > 1 and text[end - 2] not in " \\!":
             break
-        if text[end - 1] == "!" and text[:end].endswith("!!"):
+        if text.endswith("!!", 0, end):
             break
         end -= 1
     return text[:end].lstrip(" \t\r\n,;:.") if not text[:1].isdigit() and text[:1] != "." else text[:end]
@@ -161,5 +162,4 @@ def _plain(text: str) -> str:
         if "\\\\" in text and not _LATEX_LINE.search(text):
             text = _DOUBLED.sub(lambda _: "\\", text)
         text = text.replace("\\(", " ").replace("\\)", " ").replace("\\[", " ").replace("\\]", " ")
-        text = _trim(_unwrap(text))
     return text

@@ -1,7 +1,8 @@
 """Tokens to a tree: one operator-precedence grammar for LaTeX, plain and SymPy spelling.
 
 The whole answer must be read: a token that is left over makes it unreadable, so nothing falls back to a leading
-number. Redundant nesting is removed from the token list first, what remains may nest `MAX_DEPTH` deep.
+number. Redundant nesting is removed from the token list first, what remains may nest `atoms.MAX_DEPTH` deep. No part
+is read twice.
 
 Loosest first: separators, relations, set operations and ratios, sums, `mod`, products (also implicit), signs,
 powers and postfixes. Not covered: integrals, sums and limits are kept whole (`big`), `cases` are not read.
@@ -16,7 +17,6 @@ from .numerals import Token
 from .tokens import TooManyTokensError, tokenize
 from .units import CURRENCY, MAGNITUDES, ORDINALS
 
-MAX_DEPTH = 48
 MAX_TREE = 150
 """Operators that may stand above one another; the comparing layers recurse."""
 
@@ -24,6 +24,7 @@ _LOOKAHEAD = 3
 """Tokens past the end that a rule may look at."""
 
 _UNIT_WORDS = 8
+_SIGNS = frozenset({"-", "+"})
 _SEPARATORS = frozenset({",", ";", "and", "or"})
 
 
@@ -77,9 +78,6 @@ class _Parser(Atoms):
 
     def list_of(self, closers: tuple[str, ...]) -> Node:
         """Statements up to a closer (not taken) or the end."""
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise TooDeepError
         items, separators = [self.statement()], []
         while (value := self.op()) in _SEPARATORS:
             kinds = []
@@ -90,7 +88,6 @@ class _Parser(Atoms):
                 break
             separators.append(next((kind for kind in kinds if kind in ("and", "or")), value))
             items.append(self.statement())
-        self.depth -= 1
         if len(items) == 1:
             return items[0]
         if ";" in separators and "," in separators:
@@ -222,13 +219,13 @@ class _Parser(Atoms):
 
     def _compound(self, node: Node) -> Node:
         """`3 hours 20 minutes`."""
-        if self.tokens[self.at].kind == "num":
-            start = self.at
-            second = self._suffix(self.power())
-            if second.op == "unit":
-                return Node("list", (node, second), ("+",))
-            self.at = start
-        return node
+        parts = [node]
+        while self.tokens[self.at].kind == "num":
+            number = self.power()
+            if self.tokens[self.at].kind != "unit" or self.tokens[self.at].value in (*MAGNITUDES, "degree"):
+                raise UnreadableError("a number after a unit")
+            parts.append(Node("unit", (number,), self._phrase()))
+        return node if len(parts) == 1 else Node("list", tuple(parts), ("+",))
 
     def _thing(self, node: Node) -> Node:
         """Trailing words that the tables do not know; whether they may be dropped is for the comparison to say."""
@@ -259,7 +256,7 @@ class _Parser(Atoms):
                 return node
 
     def sum(self) -> Node:
-        terms = [self._signed()]
+        terms = [] if self.op() in ("pm", "mp") else [self.product()]
         while True:
             value = self.op()
             if value == "+":
@@ -283,13 +280,6 @@ class _Parser(Atoms):
             else:
                 return add(terms) if len(terms) > 1 else terms[0]
 
-    def _signed(self) -> Node:
-        value = self.op()
-        if value in ("pm", "mp"):
-            self.at += 1
-            return Node("pm", (self.product(),), 1 if value == "pm" else -1)
-        return self.product()
-
     def product(self) -> Node:
         node = self.factor()
         while True:
@@ -309,29 +299,26 @@ class _Parser(Atoms):
                 else:
                     return node
             elif kind in ("sym", "const", "fn", "cmd", "begin"):
-                if kind == "cmd" and value == "frac":
-                    mixed = self._mixed(node)
-                    if mixed is not None:
-                        node = mixed
-                        continue
-                node = mul(node, self.power())
+                node = self._mixed(node) if kind == "cmd" and value == "frac" else mul(node, self.power())
             elif kind == "num":
                 node = self._adjacent(node)
             else:
                 return node
 
-    def _mixed(self, whole: Node) -> Node | None:
-        r"""`2\frac{1}{3}` right after an integer literal."""
-        before = self.tokens[self.at - 1]
-        if before.kind != "num" or whole.op != "num" or whole.value.q != 1:
-            return None
-        start = self.at
+    def _mixed(self, whole: Node) -> Node:
+        r"""A fraction as a factor; right after an integer literal `2\frac{1}{3}` is a sum."""
+        before, start = self.tokens[self.at - 1], self.at
         fraction = self.power()
-        if fraction.op == "num" and 0 < fraction.value < 1 and self._literal(start):
+        if (
+            before.kind == "num"
+            and whole.op == fraction.op == "num"
+            and whole.value.q == 1
+            and 0 < fraction.value < 1
+            and self._literal(start)
+        ):
             sign = -1 if whole.value < 0 else 1
             return Node("num", (), whole.value + sign * fraction.value)
-        self.at = start
-        return None
+        return mul(whole, fraction)
 
     def _literal(self, start: int) -> bool:
         return all(token.kind in ("num", "cmd") or token.value in ("{", "}") for token in self.tokens[start : self.at])
@@ -364,15 +351,13 @@ class _Parser(Atoms):
         return mul(node, self.power())
 
     def factor(self) -> Node:
-        if self.take("-"):
-            return neg(self.factor())
-        if self.take("+"):
-            return self.factor()
-        if self.op() in CURRENCY:
-            self.currency = CURRENCY[self.op()]
+        negative = False
+        while (value := self.op()) in _SIGNS or value in CURRENCY:
+            negative ^= value == "-"
+            self.currency = CURRENCY.get(value, self.currency)
             self.at += 1
-            return self.factor()
-        return self.power()
+        node = self.power()
+        return neg(node) if negative else node
 
     def power(self) -> Node:
         node = self.atom()
@@ -423,13 +408,15 @@ class _Parser(Atoms):
                 self.expect("}")
             return base
         sign = 1
-        while self.op() in ("-", "+"):
+        while self.op() in _SIGNS:
             sign = -sign if self.op() == "-" else sign
             self.at += 1
+        self.deeper()
         exponent = self.argument()
         if not braced and self.op() == "^":
             self.at += 1
             exponent = self._raise(exponent)
+        self.depth -= 1
         if sign < 0:
             exponent = neg(exponent)
         return self.raised(base, exponent)

@@ -6,7 +6,7 @@ import functools
 import re
 from dataclasses import dataclass
 
-from . import vocabulary, words
+from . import fuel, vocabulary, words
 from .atoms import TooDeepError, UnreadableError
 from .forms import shape
 from .nodes import Node
@@ -46,15 +46,17 @@ class Reading:
 
 
 def read(text: str, options: MathOptions) -> Reading:
-    """Read one answer; never raises, linear in the length. Short texts are cached."""
+    """Read one answer with a tank of its own (see `fuel`); never raises, linear in the length. Short ones are kept."""
     if len(text) <= _CACHED_LENGTH:
         return _cached(text, options)
     return _read(text, options)
 
 
 def _read(text: str, options: MathOptions) -> Reading:
-    if len(text) > 4 * options.max_length:
-        return Reading(text.strip(), None, reason="too_complex")
+    fuel.refill()
+    text = text.strip()
+    if len(text) > options.max_length:
+        return Reading(text, None, reason="too_complex")
     text = normalise(text)
     if not text or not any(char.isalnum() or char in "\\{∅" for char in text):
         return Reading(text, None, reason="empty")
@@ -63,9 +65,9 @@ def _read(text: str, options: MathOptions) -> Reading:
     is_words = words.is_words(text)
     try:
         node = shape(parse(text, options.max_nodes), options.chain)
-    except TooDeepError:
+    except (TooDeepError, fuel.ExhaustedError, RecursionError):
         return Reading(text, None, is_words, "too_complex")
-    except (UnreadableError, RecursionError):
+    except UnreadableError:
         blank = not any(char.isalnum() or char == "\\" for char in words.bare(text))  # \text{}
         return Reading(text, None, is_words, "empty" if blank else "unreadable")
     if node.op == "list" and len(node.args) * 2 > options.max_nodes:

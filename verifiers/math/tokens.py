@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 
-from . import vocabulary
+from flint import fmpz
+
+from . import fuel, vocabulary
 from .nodes import Node, num
-from .normalise import closing_brace
+from .normalise import brace_pairs
 from .numerals import Numerals, Token
 from .units import CLOCK_WORDS, DEGREE_WORDS, MAGNITUDES, ORDINALS, PERCENT_WORDS, is_unit_word
 
@@ -21,6 +23,9 @@ _SUBSCRIPT = re.compile(r"\s*_\s*(?:(\{)|\\([A-Za-z]+)|(\d+|[A-Za-z]))")
 _ENVIRONMENT = re.compile(r"\s*\{([A-Za-z]+\*?)\}")
 _COLUMNS = re.compile(r"\s*\{[lcr|@{} ]*\}")
 _GROUP = re.compile(r"\s*\{")
+_DOMAIN = re.compile(r"\s*+\{?\s*+([A-Z])\s*+\}?")
+_DIGITS = re.compile(r"\s*(\d+)")
+_INNER_STYLE = re.compile(r"\\(?:text|mathrm|mathbf|textbf|mbox|rm)\b|[\s{}\\]")
 _AMBIGUOUS = frozenset({"min", "sec"})
 """Functions where something follows, units where nothing does."""
 
@@ -36,6 +41,10 @@ _PREFIXES = tuple(sorted("sin cos tan cot sec csc log ln sqrt exp arcsin arccos 
 MATRICES = frozenset("matrix pmatrix bmatrix Bmatrix vmatrix Vmatrix smallmatrix array cases aligned align".split())
 
 
+_COST = 1.0
+"""Work counted for a token; see `fuel`."""
+
+
 class TooManyTokensError(Exception):
     """More tokens than the limit."""
 
@@ -46,6 +55,7 @@ class Tokenizer(Numerals):
     def __init__(self, text: str, limit: int) -> None:
         super().__init__(text)
         self.limit = limit
+        self._pairs: dict[int, int] | None = None
         self.braces: list[int] = []  # for each open brace: the arguments still wanted after it
         self.words_until: list[int] = []  # ends of \text{...} arguments
 
@@ -62,8 +72,9 @@ class Tokenizer(Numerals):
                 continue
             if len(self.out) > self.limit:
                 raise TooManyTokensError
+            fuel.spend(_COST)
             char = text[self.at]
-            if char.isdigit() or (char == "." and text[self.at + 1 : self.at + 2].isdigit()):
+            if char.isdecimal() or (char == "." and text[self.at + 1 : self.at + 2].isdecimal()):
                 ok = self.number()
             elif char == "\\":
                 ok = self.command()
@@ -75,6 +86,12 @@ class Tokenizer(Numerals):
                 return None
             self.spaced = False
         return self.out if not self.braces else None
+
+    def _closing(self, start: int) -> int:
+        """Index of the brace that closes the one at `start`, or -1."""
+        if self._pairs is None:
+            self._pairs = brace_pairs(self.text)
+        return self._pairs.get(start, -1)
 
     # -- words -----------------------------------------------------------------------------------------------------
 
@@ -90,9 +107,7 @@ class Tokenizer(Numerals):
             return self.emit("sym", run[0])
         self.at = match.end()
         after = self.text[self.at : self.at + 1]
-        while after == "." and in_text and self.text[self.at + 1 : self.at + 2].isalpha():
-            match = _LETTERS.match(self.text, self.at + 1)
-            assert match is not None
+        while after == "." and in_text and (match := _LETTERS.match(self.text, self.at + 1)):
             run += "." + match.group()
             self.at = match.end()
             after = self.text[self.at : self.at + 1]
@@ -181,13 +196,13 @@ class Tokenizer(Numerals):
         match = _SUBSCRIPT.match(self.text, self.at)
         if match:
             if match.group(1):
-                close = closing_brace(self.text, match.end() - 1)
+                close = self._closing(match.end() - 1)
                 if close < 0:
                     return False
                 inner, self.at = self.text[match.end() : close], close + 1
             else:
                 inner, self.at = match.group(2) or match.group(3), match.end()
-            inner = re.sub(r"\\(?:text|mathrm|mathbf|textbf|mbox|rm)\b|[\s{}\\]", "", inner)
+            inner = _INNER_STYLE.sub("", inner)
             if not inner:
                 return False
             name = f"{name}_{inner}"
@@ -251,7 +266,7 @@ class Tokenizer(Numerals):
 
     def _named(self, name: str) -> bool:
         if name in ("mathbb", "Bbb"):
-            match = re.compile(r"\s*\{?\s*([A-Z])\s*\}?").match(self.text, self.at)
+            match = _DOMAIN.match(self.text, self.at)
             if match is None or match.group(1) not in vocabulary.DOMAINS:
                 return False
             self.at = match.end()
@@ -290,7 +305,7 @@ class Tokenizer(Numerals):
         match = _GROUP.match(self.text, self.at)
         if match is None:
             return False
-        close = closing_brace(self.text, match.end() - 1)
+        close = self._closing(match.end() - 1)
         if close < 0:
             return False
         self.at = close + 1
@@ -300,7 +315,7 @@ class Tokenizer(Numerals):
         match = _GROUP.match(self.text, self.at)
         if match is None:
             return True
-        close = closing_brace(self.text, match.end() - 1)
+        close = self._closing(match.end() - 1)
         if close < 0:
             return False
         self.at = match.end()
@@ -346,7 +361,7 @@ class Tokenizer(Numerals):
         if not self.out or self.out[-1].kind not in ("fn", "cmd"):
             return False
         self.emit("op", "_")
-        match = re.compile(r"\s*(\d+)").match(self.text, self.at)
+        match = _DIGITS.match(self.text, self.at)
         if match:
             run, after = match.group(1), self.text[match.end() : match.end() + 1]
             size = (
@@ -354,7 +369,7 @@ class Tokenizer(Numerals):
                 if run == "10" or after in ("(", " ", "^") or self.text.startswith("\\left", match.end())
                 else 1
             )
-            self.emit("num", num(int(run[:size])))
+            self.emit("num", num(fmpz(run[:size])))
             self.at = match.end() - len(run) + size
         return True
 
