@@ -7,36 +7,28 @@ reference brings the options, an option named by its text. Not covered: question
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from string import ascii_letters
 from typing import Any, NamedTuple, get_args
 
 from ..core.extraction import (
+    LETTERS,
     Extraction,
     Policy,
     choice_letter,
     extract,
-    extract_reference,
     listed_letters,
+    reference_letter,
     short_letters,
-    visible,
+    unwrap_text,
 )
 from ..core.reasons import Reason
 from ..core.verdict import Verdict, correct, incorrect
 from .answer import AnswerScorer, BadReferenceError, accepted, check_choice, grade_answer, shown, with_evidence
-from .text import without_wrapper
 from .unicode import normal_form
 
 _KEYS = ("answer", "options")
 _MARKERS = frozenset(["boxed", "answer_tag", "final_answer", "hash_marker"])
-_LETTER = re.compile(
-    r"(?:(?:the )?(?:correct )?(?:answer|option|choice)(?: is)?:? *)?[(\[]?(?P<letter>[a-z])"
-    r"(?:[)\]]?[.:]?|(?:[)\]][.:]?|[.:])\s+\S.*)",
-    re.IGNORECASE | re.DOTALL,
-)
-"""A letter in a reference: alone, or set off from the option's text. `Vitamin C` and `A cat` are none."""
-
-
 _MAX_LINE = 200
 
 
@@ -69,9 +61,7 @@ class ChoiceScorer(AnswerScorer):
 
     name = "choice"
 
-    def __init__(
-        self, *, letters: str = "ABCDEFGHIJ", policy: Policy = "lenient", first_index: int | None = None
-    ) -> None:
+    def __init__(self, *, letters: str = LETTERS, policy: Policy = "lenient", first_index: int | None = None) -> None:
         check_choice("policy", policy, get_args(Policy))
         letters = str(letters).upper()
         if len(letters) < 2 or len(set(letters)) < len(letters) or not (letters.isascii() and letters.isalpha()):
@@ -135,11 +125,11 @@ class ChoiceScorer(AnswerScorer):
             else:
                 chosen = self._letters_of(marked.answer, key)
                 if len(chosen) == 1:
-                    chosen = listed_letters(_whole_line(completion, marked), self.letters) or chosen
+                    chosen = listed_letters(_whole_line(marked), self.letters) or chosen
                 if chosen or self.policy != "lenient":
                     return _extraction(chosen or (marked.answer,), marked), marked.answer
         elif key.texts:
-            text = visible(completion).text
+            text = marked.shown.text
             named = key.named(text)
             if named is not None:
                 return Extraction(named, "whole_text"), text
@@ -196,21 +186,20 @@ class ChoiceScorer(AnswerScorer):
             if not 0 <= place < len(letters):
                 raise BadReferenceError(f"the reference {shown(text, 40)} counts past the options {letters}")
             return letters[place]
-        letter = _LETTER.fullmatch(without_wrapper(extract_reference(text).answer or "").strip("*_$ "))
-        if letter is None:
+        letter = (reference_letter(text, ascii_letters, titled=True) or "").upper()
+        if not letter:
             raise BadReferenceError(f"the reference {shown(text, 40)!r} is neither a letter nor the text of an option")
-        if letter["letter"].upper() not in letters:
+        if letter not in letters:
             raise BadReferenceError(f"the reference {shown(text, 40)!r} is none of the options {letters}")
-        return letter["letter"].upper()
+        return letter
 
 
-def _whole_line(completion: Any, found: Extraction) -> str:
+def _whole_line(found: Extraction) -> str:
     """A statement to the end of its line: an extracted one stops at a full stop, and so within `A. B. C.` too."""
-    seen = visible(completion)
-    if found.method != "final_answer" or found.span is None or seen.offset < 0:
+    if found.method != "final_answer" or found.span is None:
         return ""
-    start = found.span[0] - seen.offset
-    return seen.text[start : start + _MAX_LINE].partition("\n")[0].strip()
+    start = found.span[0]
+    return found.shown.text[start : start + _MAX_LINE].partition("\n")[0].strip()
 
 
 def _extraction(letters: tuple[str, ...], found: Extraction) -> Extraction:
@@ -221,7 +210,7 @@ def _extraction(letters: tuple[str, ...], found: Extraction) -> Extraction:
 
 def _plain(text: str) -> str:
     """An option's text without its typography; brackets and signs stay, because `(0, 1)` is not `[0, 1]`."""
-    return " ".join(normal_form(without_wrapper(text.strip("*_`\"'“”$ \n")), "NFKC").split()).rstrip(".,;: ")
+    return " ".join(normal_form(unwrap_text(text.strip("*_`\"'“”$ \n")), "NFKC").split()).rstrip(".,;: ")
 
 
 def _case_is_idle(options: Mapping[str, str]) -> bool:

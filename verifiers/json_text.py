@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from ..core.extraction import Extraction, visible
+from ..core.extraction import Extraction, last_tag, visible
 
 MAX_DEPTH = 100
 """Arrays and objects within each other."""
@@ -24,7 +24,6 @@ MAX_DIGITS = 4_000
 DuplicateKeys = Literal["reject", "last"]
 
 _FENCE = re.compile(r"^[ \t]*+(?P<marks>`{3,}+|~{3,}+)[ \t]*+(?P<language>[^\s`]*+)[^\n`]*+$", re.MULTILINE)
-_OPEN_TAG, _CLOSE_TAG = "<answer>", "</answer>"
 
 
 class NotJsonError(ValueError):
@@ -47,13 +46,11 @@ def find_json(completion: Any) -> Extraction:
     if seen.problem is not None:
         return Extraction(None, "none", problem=seen.problem)
     text, method = seen.text, "whole_text"
-    close = text.rfind(_CLOSE_TAG)
-    start = text.rfind(_OPEN_TAG, 0, close if close >= 0 else len(text))
-    late = text.rfind(_OPEN_TAG, max(close, 0))
-    if late >= 0:
-        return Extraction(None, "answer_tag", (text[late + len(_OPEN_TAG) :],), "truncated")
-    if close >= 0:
-        text, method = text[start + len(_OPEN_TAG) if start >= 0 else 0 : close], "answer_tag"
+    tag = last_tag(text)
+    if tag is not None:
+        text, method = text[tag.start : tag.end], "answer_tag"
+        if not tag.closed:
+            return Extraction(None, method, (text,), "truncated")
     blocks = [block for block in _blocks(text) if block.language in ("", "json")]
     marked = [block for block in blocks if block.language] or blocks
     if marked:

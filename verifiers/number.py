@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
-from ..core.extraction import Extraction, Policy, extract, extract_reference, visible
+from ..core.extraction import Extraction, Policy, extract, extract_reference
 from ..core.reasons import Reason
 from ..core.verdict import Outcome, Verdict, correct, incorrect
 from .answer import AnswerScorer, BadReferenceError, accepted, check_choice, grade_answer, shown, with_evidence
@@ -28,11 +28,23 @@ _PROSE = frozenset("a am an are as at do has have in is it min. on or pm so to u
 """Words of a sentence that are also spellings of units (`in` is the inch, `at` the attotonne)."""
 _CHANGING = frozenset(
     """not no never nor neither wrong incorrect false except without minus plus times over under above below more less
-    than half halves third thirds quarter quarters fourth fourths fifth fifths sixth sixths seventh seventh eighth
-    eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths millionth millionths squared cubed
-    factorial hundred thousand million billion trillion dozen or and to is are was be e pi i""".split()
+    than squared cubed factorial gross or and to is are was be e pi i zero one two three four five six seven eight nine
+    ten eleven twelve twenty thirty forty fifty sixty seventy eighty ninety""".split()
 )
 """Words behind a number that make it another one, or deny it."""
+_ORDINAL = (
+    r"(?:third|(?:four|fif|six|seven|eigh|nin|ten|eleven|twelf|[a-z]{2,6}teen|[a-z]{3,5}tie|hundred|thousand"
+    r"|[a-z]{1,8}illion)th)"
+)
+_MULTIPLE = r"(?:dozen|hundred|thousand|[a-z]{1,8}illion)s?"
+_PART = re.compile(rf"{_ORDINAL}s?|half|halves|quarters?|{_MULTIPLE}|[a-z]{{2,6}}teen")
+"""A part or a multiple of what was counted: English builds them by rule, `seventh`, `fortieths`, `quintillionth`."""
+_PARTS_BEHIND = re.compile(
+    rf"\W{{0,4}}(?:(?P<many>{_ORDINAL}s|halves|quarters|dozens?"
+    rf"|and (?:a|an|one|two|three) (?:{_ORDINAL}s?|half|quarters?))"
+    rf"|{_ORDINAL}|half|quarter)\b"
+)
+"""The same behind a number that was found alone; `5 fifth graders` has none, `1 fifth` has."""
 
 
 class NumberScorer(AnswerScorer):
@@ -106,7 +118,7 @@ class NumberScorer(AnswerScorer):
     def grade(self, completion: Any, reference: list[Quantity]) -> Verdict:
         """Compare the number in the answer."""
         found = extract(completion, self.policy)
-        around = _around(completion, found) if found.span is not None else ("", "")
+        around = _around(found)
         return grade_answer(found, lambda answer: self._compare(answer, reference, *around))
 
     def _compare(self, answer: str, golds: list[Quantity], before: str, behind: str) -> Verdict:
@@ -117,6 +129,10 @@ class NumberScorer(AnswerScorer):
             why = f"{shown(answer, 60)!r} is no number with an optional unit (decimal {self.decimal})"
             return incorrect(Reason.UNREADABLE_ANSWER, why)
         if said.unit is None:
+            parts = _PARTS_BEHIND.match(behind.lower())
+            if parts is not None and (parts["many"] or said.value == 1):
+                why = f"{shown(answer, 60)!r} is another number with {shown(parts[0].strip(), 40)!r} behind it"
+                return incorrect(Reason.UNREADABLE_ANSWER, why)
             text, unit = _surrounding_unit(before, behind)
             said = replace(said, unit=unit, text=text)
         verdicts = [self._against(said, gold) for gold in golds]
@@ -171,18 +187,18 @@ class NumberScorer(AnswerScorer):
 def _may_be_left_out(said: Quantity) -> bool:
     """Whether the unit behind an answer may go with a reference that has none: not where it changes the number."""
     assert said.unit is not None
-    return said.unit.kind != "thing" or _CHANGING.isdisjoint(said.text.casefold().replace("-", " ").split())
+    words = said.text.casefold().replace("-", " ").split()
+    return said.unit.kind != "thing" or not any(word in _CHANGING or _PART.fullmatch(word) for word in words)
 
 
-def _around(completion: Any, found: Extraction) -> tuple[str, str]:
+def _around(found: Extraction) -> tuple[str, str]:
     """What stands at the beginning of an answer, or before it, and what behind it."""
-    seen = visible(completion)
-    if found.span is None or seen.offset < 0:
+    if found.span is None:
         return "", ""
-    start, end = found.span[0] - seen.offset, found.span[1] - seen.offset
+    text, (start, end) = found.shown.text, found.span
     # The dollar sign of a math span is no currency.
-    before = seen.text[max(0, start - 4) : min(start + 4, end)] if found.method != "math_span" else ""
-    return before, seen.text[end : end + 80]
+    before = text[max(0, start - 4) : min(start + 4, end)] if found.method != "math_span" else ""
+    return before, text[end : end + 80]
 
 
 def _surrounding_unit(before: str, behind: str) -> tuple[str, Unit | None]:

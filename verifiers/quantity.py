@@ -16,6 +16,7 @@ import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ..core.extraction import WRAPPER, unwrap_math
 from .unicode import NUMBER_SIGNS, TIMES_SIGNS, normal_form
 from .units import CURRENCY_SIGNS, Unit, read_unit
 
@@ -31,7 +32,7 @@ _SUPER = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _VULGAR = re.compile(r"(?<=\d)(?=[¼½¾⅐-⅞↉])")
 _SIGNS = str.maketrans({**NUMBER_SIGNS, **TIMES_SIGNS, "’": "'"})
 _FRACTION = re.compile(r"(\d?)\s*\\[cdt]?frac\s*(?:\{\s*([^{}]*?)\s*\}\s*\{\s*([^{}]*?)\s*\}|(\d)\s*(\d))")
-_WRAPPED = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt)?|mathrm|mathbf|mbox|operatorname)\s*\{([^{}]*)\}")
+_WRAPPED = re.compile(WRAPPER + r"\s*+\{([^{}]*)\}")
 _COMMANDS = (
     (re.compile(r"\^\s*\{?\s*\\(?:circ|degree)\s*\}?|\\degree"), "°"),
     (re.compile(r"\\(?:times|cdot)(?![A-Za-z])"), "*"),
@@ -43,7 +44,6 @@ _COMMANDS = (
     (re.compile(r"\^\s*\{\s*([-+]?\d+)\s*\}"), r"^\1"),
     (re.compile(r"\\([%$#&])"), r"\1"),
 )
-_DELIMITERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"))
 
 _AMOUNT = (
     r"(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d{1,3}(?:\ \d{3})+|\d{1,3}(?:'\d{3})+|\d{1,3}(?:_\d{3})+|\d+)"
@@ -66,7 +66,7 @@ _NUMBER = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _POWER_OF_TEN = re.compile(r"^(\s*[-+]?\s*)10\s*\^\s*\(?([-+]?\d+)\)?")
-_MAGNITUDE = re.compile(r"\s*-?(hundred|thousand|million|billion|trillion|dozen)\b", re.IGNORECASE)
+_MAGNITUDE = re.compile(r"\s*-?(hundred|thousand|million|billion|trillion|dozen)s?\b", re.IGNORECASE)
 _MAGNITUDES = {
     "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
 }  # fmt: skip
@@ -162,11 +162,7 @@ def _plain(text: str) -> str:
         text = normal_form(_VULGAR.sub(" ", text), "NFKC").translate(_SIGNS)
         if not text.isascii():
             text = "".join(str(unicodedata.decimal(char, char)) if char > "\x7f" else char for char in text)
-    for left, right in _DELIMITERS:
-        inner = text[len(left) : -len(right)]
-        if inner and text.startswith(left) and text.endswith(right) and left not in inner:
-            text = inner.strip()
-            break
+    text = unwrap_math(text) or text
     if "\\" in text or "{" in text:
         text = _FRACTION.sub(_inline, _WRAPPED.sub(r" \1 ", text))
         for command, plain in _COMMANDS:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from ..core.extraction import Extraction, Policy, extract, visible
+from ..core.extraction import Extraction, Policy, extract, unwrap_text, visible
 from ..core.reasons import Reason
 from ..core.verdict import Outcome, Verdict, correct, incorrect, no_answer
 from .answer import AnswerScorer, BadReferenceError, accepted, check_choice, grade_answer
@@ -21,7 +22,6 @@ from .unicode import normal_form
 from .words import Articles, words
 
 _RESORTS = frozenset(["math_span", "last_number", "whole_text", "none"])
-_LATEX_TEXT = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt)?|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 _SPACE = re.compile(r"\s+")
 
 
@@ -32,19 +32,12 @@ def find_text(completion: Any, policy: Policy) -> Extraction:
     """
     found = extract(completion, policy)
     if policy == "lenient" and found.method in _RESORTS and found.problem in (None, "not_found", "several_answers"):
-        text = visible(completion).text.strip()
-        return Extraction(text, "whole_text")
+        return Extraction(found.shown.text.strip(), "whole_text")
     if found.answer is not None:
-        inner = without_wrapper(found.answer)
+        inner = unwrap_text(found.answer)
         if inner != found.answer:
-            return Extraction(inner or None, found.method, problem=None if inner else "empty", span=found.span)
+            return replace(found, answer=inner or None, problem=None if inner else "empty")
     return found
-
-
-def without_wrapper(text: str) -> str:
-    r"""What `\text{...}` or a like command holds where it holds the whole text; else the text itself."""
-    wrapped = _LATEX_TEXT.fullmatch(text)
-    return text if wrapped is None else wrapped[1].strip()
 
 
 class ExactScorer(AnswerScorer):

@@ -19,21 +19,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .boxes import MAX_BOXES, BoxGroup, last_box, last_group
-from .last_value import Found, is_bare, last_output, last_value, span_at, whole_span
-from .letters import listed_letters, prose_letters, short_letters
+from .last_value import Found, is_bare, last_output, last_value, span_at
+from .latex import unwrap_math, unwrap_text
+from .letters import LETTERS, listed_letters, prose_letters, short_letters
 from .statements import is_placeholder, last_hash, last_statement
-from .thinking import visible
+from .tags import last_tag, offered_with
+from .thinking import Visible, visible
 
 Policy = Literal["strict", "last_boxed", "lenient"]
 
-_OPEN_TAG, _CLOSE_TAG = "<answer>", "</answer>"
 _MAX_WHOLE = 200
 _MAX_WORDS = 8
 _MIN_LATE = 10
+_NOTHING = Visible("", -1, None)
 _MARKDOWN = "*_`\"'“” \t\r\n"
 
 
@@ -46,8 +48,8 @@ class Extraction:
     `several_answers`, `not_found`. `method` is the marker that decided: `boxed`, `answer_tag`, `final_answer`,
     `hash_marker`, `tool_output`, `math_span`, `last_number`, `whole_text`, `letter` (multiple choice, in prose) or
     `none`. `candidates` holds the different answers where several were offered as alternatives, else it is empty.
-    `span` is where the answer stands (start, end; in characters of the completion, or of the last assistant message's
-    text), where that is known.
+    `span` is where the answer stands (start, end) in `shown.text`, where that is known; `shown` is what of a completion
+    was looked at, and says where that is in the completion. References have neither.
     """
 
     answer: str | None
@@ -55,6 +57,7 @@ class Extraction:
     candidates: tuple[str, ...] = ()
     problem: str | None = None
     span: tuple[int, int] | None = None
+    shown: Visible = field(default=_NOTHING, compare=False, repr=False)
 
 
 def extract(completion: str | Sequence[Any], policy: Policy = "lenient") -> Extraction:
@@ -64,20 +67,23 @@ def extract(completion: str | Sequence[Any], policy: Policy = "lenient") -> Extr
     """
     shown = visible(completion)
     if shown.problem is not None:
-        return Extraction(None, "none", problem=shown.problem)
-    text, offset = shown.text, shown.offset
+        return Extraction(None, "none", problem=shown.problem, shown=shown)
+    return replace(_extract(shown.text, policy), shown=shown)
+
+
+def _extract(text: str, policy: Policy) -> Extraction:
     group = last_group(text)
     if policy != "last_boxed":
-        tagged = _from_tag(text, group.end if group is not None else 0, offset)
+        tagged = _from_tag(text, group.end if group is not None else 0)
         if tagged is not None:
             return tagged
     if group is not None:
         if policy == "lenient" and len(text) - group.end > _MIN_LATE:
             late = last_statement(text, group.end, late=True)
             if late is not None:
-                return _from_found(late, offset)
-        return _from_boxes(group, offset)
-    return _from_prose(text, offset) if policy == "lenient" else _missing()
+                return _from_found(late)
+        return _from_boxes(group)
+    return _from_prose(text) if policy == "lenient" else _missing()
 
 
 def extract_reference(text: str) -> Extraction:
@@ -92,81 +98,90 @@ def extract_reference(text: str) -> Extraction:
         return Extraction(None, "none", problem="empty")
     group = last_group(stripped)
     if group is not None:
-        found = _from_boxes(group, 0)
+        found = _from_boxes(group)
         if found.candidates:
             return Extraction(" or ".join(found.candidates), "boxed", found.candidates)
         return found
     hashed = last_hash(stripped) if "####" in stripped else None
     if hashed is not None:
-        return _from_found(hashed, -1)
+        return _from_found(hashed)
     if len(stripped) <= _MAX_WHOLE and "\n\n" not in stripped:
         return Extraction(_without_delimiters(stripped), "whole_text")
     stated = last_statement(stripped) or last_value(stripped)
     if stated is not None:
         if stated.candidates:
             return Extraction(stated.answer, stated.method, stated.candidates)
-        return _from_found(stated, -1)
+        return _from_found(stated)
     return Extraction(stripped, "whole_text")
 
 
-def choice_letter(completion: str | Sequence[Any], letters: str = "ABCDEFGHIJ") -> Extraction:
+def choice_letter(completion: str | Sequence[Any], letters: str = LETTERS) -> Extraction:
     r"""Find the letter that a completion chooses among `letters` (capitals), as capital letter.
 
     A box or an answer tag decides where it holds a letter (`\boxed{\text{(C)}}`, `<answer>C. Paris</answer>`), unless a
     statement after it names another one; where it holds something else, or is not there, the prose decides. Letters
     offered together ("A or B") are `several_answers`. References such as `(C) Paris` are read by it too.
     """
-    shown = visible(completion)
-    if shown.problem is not None:
-        return Extraction(None, "none", problem=shown.problem)
-    marked = extract(shown.text)
-    if marked.answer is None and marked.method in ("boxed", "answer_tag"):
+    marked = extract(completion)
+    shown = marked.shown
+    if shown.problem is not None or (marked.answer is None and marked.method in ("boxed", "answer_tag")):
         return marked
     if marked.candidates and all(short_letters(candidate, letters) for candidate in marked.candidates):
         return marked
     chosen: tuple[str, ...] = ()
     if marked.answer is not None and marked.method in ("boxed", "answer_tag", "final_answer", "whole_text"):
         chosen = short_letters(marked.answer, letters)
-    method = marked.method if chosen else "letter"
-    if not chosen:
+    if chosen:
+        found = Extraction(chosen[0], marked.method, span=marked.span, shown=shown)
+    else:
         listed = listed_letters(shown.text, letters)
         chosen = listed if len(listed) > 1 else prose_letters(shown.text, letters)
-    if not chosen:
-        return _missing()
-    if len(chosen) > 1:
-        return Extraction(None, method, chosen, "several_answers")
-    if marked.span is None or method == "letter" or shown.offset < 0:
-        return Extraction(chosen[0], method)
-    start, end = marked.span
-    return Extraction(chosen[0], method, span=(start + shown.offset, end + shown.offset))
+        if not chosen:
+            return replace(_missing(), shown=shown)
+        found = Extraction(chosen[0], "letter", shown=shown)
+    return found if len(chosen) == 1 else Extraction(None, found.method, chosen, "several_answers", shown=shown)
+
+
+def reference_letter(reference: str, letters: str = LETTERS, *, titled: bool = False) -> str | None:
+    r"""The letter that a reference is, in any dress (`C`, `(C)`, `\boxed{\text{C}}`, "the answer is C"), or None.
+
+    `letters` count in the case given. `titled`: the letter may also be set off from the text of its option (`C. Paris`,
+    `(C) Paris`); such a reference may as well be a name (`E. coli`), so that only who knows that there are options
+    should ask for it. `Vitamin C` and `A cat` are none.
+    """
+    found = extract_reference(reference).answer if len(reference) > 1 else reference
+    letter = _LETTER.fullmatch(unwrap_text(found or "").strip("*_$ "))
+    if letter is None or letter["letter"] not in letters or (letter["title"] and not titled):
+        return None
+    return letter["letter"]
 
 
 def _missing() -> Extraction:
     return Extraction(None, "none", problem="not_found")
 
 
-def _answered(answer: str, method: str, start: int, end: int, offset: int) -> Extraction:
+def _answered(answer: str, method: str, start: int, end: int) -> Extraction:
     answer = answer.strip()
     if not answer:
         return Extraction(None, method, problem="empty")
     if is_placeholder(answer):
         return Extraction(None, method, problem="placeholder")
-    return Extraction(answer, method, span=(start + offset, end + offset) if offset >= 0 else None)
+    return Extraction(answer, method, span=(start, end))
 
 
-def _from_boxes(group: BoxGroup, offset: int) -> Extraction:
+def _from_boxes(group: BoxGroup) -> Extraction:
     boxes = group.boxes
     if len(boxes) == 1:
         box = boxes[0]
         if not box.closed:
             return Extraction(None, "boxed", problem="truncated")
-        return _answered(_unboxed(box.content), "boxed", box.inner, box.inner + len(box.content), offset)
+        return _answered(_unboxed(box.content), "boxed", box.inner, box.inner + len(box.content))
     contents = tuple(dict.fromkeys(_unboxed(each.content).strip() for each in boxes))
     if not all(contents):
         return Extraction(None, "boxed", problem="empty")
     if len(contents) > 1 and (group.alternatives or len(boxes) >= MAX_BOXES):
         return Extraction(None, "boxed", contents, "several_answers")
-    return _answered(", ".join(contents), "boxed", boxes[0].start, boxes[-1].end, offset)
+    return _answered(", ".join(contents), "boxed", boxes[0].start, boxes[-1].end)
 
 
 def _unboxed(content: str) -> str:
@@ -182,70 +197,60 @@ def _unboxed(content: str) -> str:
     return inner.replace("\\boxed", "").replace("\\fbox", "") if "box" in inner else inner
 
 
-def _from_tag(text: str, boxed_end: int, offset: int) -> Extraction | None:
+def _from_tag(text: str, boxed_end: int) -> Extraction | None:
     """What the last answer tag holds, where it stands after the last box (which may be inside another tag)."""
-    close = text.rfind(_CLOSE_TAG, boxed_end)
-    if close < 0:
-        return Extraction(None, "answer_tag", problem="truncated") if text.find(_OPEN_TAG, boxed_end) >= 0 else None
-    opening = text.rfind(_OPEN_TAG, 0, close)
-    if boxed_end and opening < boxed_end:
+    tag = last_tag(text, boxed_end)
+    if tag is None or (tag.closed and boxed_end and tag.opening < boxed_end):
         return None
-    # Without an opening tag, it was prefilled in the prompt, as thinking tags are.
-    start = opening + len(_OPEN_TAG) if opening >= 0 else 0
-    content = text[start:close].strip()
-    other = _tag_alternative(text, opening)
+    if not tag.closed:
+        return Extraction(None, "answer_tag", problem="truncated")
+    content = text[tag.start : tag.end].strip()
+    other = offered_with(text, tag)
     if other and other != content:
         return Extraction(None, "answer_tag", (other, content), "several_answers")
     bare = content.strip("*`").strip()
-    return _answered(whole_span(bare) or bare, "answer_tag", start, close, offset)
+    return _answered(unwrap_math(bare) or bare, "answer_tag", tag.start, tag.end)
 
 
-def _tag_alternative(text: str, tag_open: int) -> str:
-    """The content of an answer tag just before the last one that is offered with it, or an empty string."""
-    before = text.rfind(_CLOSE_TAG, max(0, tag_open - 40), max(tag_open, 0))
-    if before < 0:
-        return ""
-    gap = text[before + len(_CLOSE_TAG) : tag_open].strip(" \t\r\n,;.")
-    if gap.lower() not in ("", "or", "and", "/", "|", "or maybe", "maybe"):
-        return ""
-    start = text.rfind(_OPEN_TAG, 0, before)
-    return text[start + len(_OPEN_TAG) : before].strip() if start >= 0 else ""
-
-
-def _from_found(found: Found, offset: int) -> Extraction:
+def _from_found(found: Found) -> Extraction:
     if found.candidates:
         return Extraction(None, found.method, found.candidates, "several_answers")
-    return _answered(found.answer, found.method, found.start, found.end, offset)
+    return _answered(found.answer, found.method, found.start, found.end)
 
 
-def _from_prose(text: str, offset: int) -> Extraction:
+def _from_prose(text: str) -> Extraction:
     stated = last_statement(text)
     if "####" in text:
         hashed = last_hash(text)
         if hashed is not None and (stated is None or hashed.start > stated.start):
             stated = hashed
     if stated is not None:
-        return _from_found(stated, offset)
+        return _from_found(stated)
     whole = text.strip(_MARKDOWN) if len(text) <= 2 * _MAX_WHOLE else ""
-    spanned = whole_span(whole)
+    spanned = unwrap_math(whole)
     if spanned is not None:
-        return _answered(spanned, "math_span", 0, len(text), offset)
+        return _answered(spanned, "math_span", 0, len(text))
     if whole and "$" not in whole and is_bare(whole):
-        return _answered(whole.rstrip(".").strip() or whole, "whole_text", 0, len(text), offset)
+        return _answered(whole.rstrip(".").strip() or whole, "whole_text", 0, len(text))
     value = last_output(text) or last_value(text)
     if value is not None:
-        return _from_found(value, offset)
+        return _from_found(value)
     if whole and len(whole) <= _MAX_WHOLE and len(whole.split()) <= _MAX_WORDS:
-        return _answered(whole.rstrip(".").strip() or whole, "whole_text", 0, len(text), offset)
+        return _answered(whole.rstrip(".").strip() or whole, "whole_text", 0, len(text))
     return _missing()
 
 
+_LETTER = re.compile(
+    r"(?i:(?:the )?(?:correct )?(?:answer|option|choice)(?: is)?:? *)?[(\[]?(?P<letter>[A-Za-z])"
+    r"(?:[)\]]?[.:]?|(?P<title>(?:[)\]][.:]?|[.:])\s++\S.*))",
+    re.DOTALL,
+)
 _DELIMITER = re.compile(r"\$|\\[(\[]")
 
 
 def _without_delimiters(text: str) -> str:
     """A short gold answer without math delimiters: `$1$ and $2$` is `1 and 2`. Amounts of money stay as they are."""
-    whole = whole_span(text)
+    whole = unwrap_math(text)
     if whole is not None:
         return whole
     parts: list[str] = []

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from .latex import WRAPPER, closing_brace
+
 MAX_BOXES = 256
 """Boxes of one group that are looked at: a list answer is far shorter, a hostile text is longer."""
 
-_MAX_BRACES = 20_000
 _MAX_NESTING = 16
 _REACH = 2_000
 _MAX_GAP = 90
@@ -21,13 +22,9 @@ _MAX_GAP = 90
 _BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])")
 _OPEN = re.compile(r"\s*+\{")
 _BARE = re.compile(r"[ \t]*+((?:\\(?!boxed|fbox)[A-Za-z]+|\{[^{}\n]{0,200}\}|[^\s$\\{}]++){0,64}+)")
-_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _TOKEN = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])(?:\s*+\{)?|\\.|[{}]", re.DOTALL)
 
-_NOISE = re.compile(
-    r"\\(?:qquad|quad|text(?:rm|bf|it|normal)?|mbox|mathrm|displaystyle|newline)(?![A-Za-z])|\\[,;:! ()\[\]\\\n]"
-    r"|[${}*~`\s]+"
-)
+_NOISE = re.compile(WRAPPER + r"|\\(?:qquad|quad|displaystyle|newline)(?![A-Za-z])|\\[,;:! ()\[\]\\\n]|[${}*~`\s]+")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\\[A-Za-z]+|[^\w\s]")
 _AND = frozenset({",", ";", "、", "，", "；", "&", "and", "und", "et", "y", "и", "和", "与", "及"})
 _OR = frozenset({"or", "oder", "ou", "или", "或", "或者", "/", "|", "maybe", "perhaps", "possibly", "alternatively"})
@@ -160,38 +157,10 @@ def _read_box(text: str, start: int) -> Box | None:
         if opening is None:
             return _bare_box(text, start, inner)
         inner = opening.end()
-    end = _closing_brace(text, inner)
+    end = closing_brace(text, inner)
     if end < 0:
         return Box(start, len(text), inner, text[inner:], False)
     return Box(start, end + 1, inner, text[inner:end], True)
-
-
-def _closing_brace(text: str, inner: int) -> int:
-    """Index of the brace that closes the group whose content starts at `inner`, or -1."""
-    end = text.find("}", inner)
-    if end < 0:
-        return -1
-    if text.find("{", inner, end) < 0 and text.find("\\", inner, end) < 0:
-        return end
-    depth, escaped, stray = 1, 0, -1
-    for braces, brace in enumerate(_BRACE.finditer(text, inner)):
-        mark = brace[0]
-        if mark == "}":
-            depth -= 1
-            if not depth:
-                return brace.start()
-        elif mark == "{":
-            depth += 1
-        elif mark == "\\{":
-            escaped += 1
-        elif mark == "\\}":
-            escaped -= 1
-            if escaped < 0 and depth == 1 and stray < 0:
-                stray = brace.end() - 1
-        if braces > _MAX_BRACES:
-            return -1
-    # `\boxed{185\}`: an escaped brace that closes nothing else was meant to close the box.
-    return stray
 
 
 def _outermost_at(text: str, start: int) -> Box | None:

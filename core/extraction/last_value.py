@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from .latex import WRAPPER
+
 _MAX_TRIES = 24
 _MAX_SPAN = 2_000
 _MAX_OUTPUT = 400
@@ -36,7 +38,7 @@ JOINT = re.compile(
 _PERCENT = re.compile(r"\s?(?:\\?%|percent\b|pct\b|per cent\b)")
 _PROSE_WORD = re.compile(r"(?<![A-Za-z\\_^{])[A-Za-z]{2,}")
 _NO_PROSE = re.compile(
-    r"\\(?:text\w*|mbox|mathrm|operatorname|begin|end|mathbf|mathit)\s*\{[^{}]*\}|\\[A-Za-z]+"
+    rf"(?:{WRAPPER}|\\(?:begin|end))\s*+\{{[^{{}}]*\}}|\\[A-Za-z]+"
     r"|\b(?:(?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|log|ln|exp|sqrt|pi|min|max|mod|gcd|lcm|det|lim|inf|infinity|oo|alpha"
     r"|beta|theta|abs|floor|ceil|rad|[cmk]?m|[km]?g|m?l|ft|mi|hr|sec)\b"
 )
@@ -72,14 +74,6 @@ def span_at(text: str, at: int) -> Span | None:
         end = text.find(mark, at + 2, at + 2 + _MAX_SPAN)
         return _span(text, at, at + 2, end, mark) if end >= 0 else None
     return None
-
-
-def whole_span(text: str) -> str | None:
-    """The content of a text that is one math span and nothing else, or None."""
-    if len(text) > 2 and text[0] == "$" == text[-1] and "$" not in text[1:-1].replace("\\$", "").strip("$"):
-        return text.strip("$").strip() or None
-    span = span_at(text, 0)
-    return span.content if span is not None and span.end == len(text) else None
 
 
 def last_span(text: str, before: int, floor: int = 0) -> Span | None:

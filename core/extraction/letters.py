@@ -12,11 +12,16 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from .latex import WRAPPER
+
+LETTERS = "ABCDEFGHIJ"
+"""The letters that options have unless somebody says otherwise: ten are the most that is common (MMLU-Pro)."""
+
 _WINDOW = 16_384
 _TAIL = 4_000
 _MAX_SHORT = 200
 
-_WRAPPER = re.compile(r"\\(?:text\w*|mathrm|mathbf|mathsf|mathit|mbox|bf|rm)(?![A-Za-z])|\\[()\[\]]|[${}*_`\"'“”]")
+_DRESS = re.compile(WRAPPER + r"|\\[()\[\]]|[${}*_`\"'“”]")
 _ARTICLE = re.compile(
     r"\s+(?!(?:or|and|is|was|are|because|since|as|which|would|for|but|so|with|it|must|fits|works)\b)[a-z]"
 )
@@ -82,7 +87,7 @@ def listed_letters(text: str, letters: str) -> tuple[str, ...]:
     """The letters of a short text that lists them: nothing else (`A B C`, `(A) (B)`), or `A) x B) y` on one line."""
     if len(text) > _MAX_SHORT:
         return ()
-    plain = _WRAPPER.sub(" ", text).strip()
+    plain = _DRESS.sub(" ", text).strip()
     words = _WORD.findall(plain)
     if not all(len(word) == 1 and word in letters for word in words):
         one_line = "\n" not in plain and _MARKED.match(plain.lstrip("([ ")) is not None
@@ -98,7 +103,7 @@ def short_letters(answer: str, letters: str) -> tuple[str, ...]:
     listed = listed_letters(answer, letters)
     if len(listed) > 1:
         return listed
-    plain = _WRAPPER.sub(" ", answer).strip()
+    plain = _DRESS.sub(" ", answer).strip()
     patterns = _patterns(letters)
     if patterns.options.fullmatch(plain):
         return tuple(dict.fromkeys(found["one"] for found in patterns.standing.finditer(plain)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from .last_value import JOINT, NUMBER, OR, Found, Span, distinct, is_bare, joined, last_value, span_at
+from .latex import unwrap_text
 
 _MAX_MENTIONS = 24
 _MAX_STATEMENT = 400
@@ -55,9 +56,7 @@ def is_placeholder(answer: str) -> bool:
     """Whether an answer is residue of a template (`{{reference}}`, `...`, `your answer here`) and answers nothing."""
     if len(answer) > 60 or answer[-1].isdigit():
         return False
-    if answer.startswith("\\text{") and answer.endswith("}"):
-        answer = answer[6:-1]
-    return _PLACEHOLDER.fullmatch(answer.strip()) is not None
+    return _PLACEHOLDER.fullmatch(unwrap_text(answer).strip()) is not None
 
 
 def last_statement(text: str, start: int = 0, *, late: bool = False) -> Found | None:

@@ -69,6 +69,42 @@ def test_units(completion: str, reference: Any, optional: bool, required: bool) 
     assert grade(NumberScorer(units="required"), completion, reference).reward == float(required)
 
 
+CARDINALS = "four six seven ten eleven thirteen fourteen fifteen sixteen seventeen eighteen nineteen hundred thousand"
+ORDINALS = ["third", "fifth", "eighth", "ninth", "twelfth"]
+ORDINALS += [f"{word}th" for word in [*CARDINALS.split(), "million", "billion", "trillion", "quadrillion"]]
+ORDINALS += [f"{stem}tieth" for stem in ("twen", "thir", "for", "fif", "six", "seven", "eigh", "nine")]
+
+
+@pytest.mark.parametrize("ordinal", ORDINALS)
+@pytest.mark.parametrize("form", ["5 {}s", "5-{}s", "5 {}", r"\boxed{{5\text{{ {}s}}}}", "5 twenty-{}s"])
+def test_parts_are_other_numbers(ordinal: str, form: str) -> None:
+    """Five sevenths are not five, for every ordinal that English can build, and however they are written."""
+    verdict = grade(NumberScorer(), form.format(ordinal), 5)
+    assert (verdict.reward, verdict.reason) == (0.0, Reason.UNREADABLE_ANSWER)
+
+
+@pytest.mark.parametrize("ordinal", ORDINALS)
+@pytest.mark.parametrize("form", ["They ate 5 {}s of the cake.", r"So \boxed{{5}} {}s.", "The answer is 5 {}s of it."])
+def test_parts_behind_a_number_are_seen(ordinal: str, form: str) -> None:
+    """A number that was found alone is not five either where sevenths stand behind it."""
+    assert grade(NumberScorer(), form.format(ordinal), 5).reward == 0.0
+
+
+@pytest.mark.parametrize(
+    ("completion", "reference", "right"),
+    [
+        ("5 dozens", 5, False), ("5 dozens", 60, True), ("2 millions", 2_000_000, True), ("5 halves", 5, False),
+        ("5 quarters", 5, False), ("1 half", 1, False), ("He ate 1 half of it.", 1, False), ("5 quintillion", 5, False),
+        ("It takes 5 dozen eggs.", 5, False), ("5 gross", 5, False), ("5 and a half", 5, False),
+        ("5 paths", 5, True), ("5 moths", 5, True), ("5 births", 5, True), ("5 widths", 5, True), ("5 months", 5, True),
+        ("There are 5 fifth graders.", 5, True), ("There are 5 paths in total.", 5, True), ("5 canteens", 5, True),
+    ],
+)  # fmt: skip
+def test_other_words_behind_a_number(completion: str, reference: Any, right: bool) -> None:
+    """Multiples are read or refused; words that only look like ordinals are things that were counted."""
+    assert grade(NumberScorer(), completion, reference).reward == float(right)
+
+
 @pytest.mark.parametrize(
     ("completion", "right"), [("1.234,5", True), ("1234,5", True), ("1,234.5", False), ("1234.5", False)]
 )

@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from completions import UNITS, outcome
+from completions import PLAIN, UNITS, outcome
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewarden.core.extraction import boxed_spans, choice_letter, extract, extract_reference
+from rewarden.core.extraction import boxed_spans, choice_letter, extract, extract_reference, reference_letter
 
 
 class TestPolicies:
@@ -121,6 +121,58 @@ class TestReferences:
         assert outcome(extract_reference("  ")) == "!empty"
         assert outcome(extract_reference("so \\boxed{5 and")) == "!truncated"
         assert outcome(extract_reference("so \\boxed{}")) == "!empty"
+
+
+class TestTags:
+    """Answer tags."""
+
+    @pytest.mark.parametrize("cut", ["<answer>2", "<answer>", "so <answer> 2 </answ"])
+    def test_a_later_tag_that_is_cut_takes_the_earlier_one_back(self, cut: str) -> None:
+        """The last marker counts: where it never closes, the completion was cut inside its answer."""
+        assert outcome(extract(f"<answer>1</answer> No, wait: {cut}")) == "!truncated"
+
+    @given(PLAIN, st.sampled_from(["{}", "<answer>{}</answer>", "\\boxed{{{}}}", "The answer is {}.", "#### {}"]))
+    def test_a_span_is_where_the_answer_stands(self, before: str, form: str) -> None:
+        """The span of an answer lies within the shown text, which is what was looked at, and holds the answer."""
+        text = f"<think>7</think>{before}\n" + form.format("23")
+        found = extract(text)
+        assert text[found.shown.offset :] == found.shown.text
+        if found.span is not None and found.answer == "23":
+            assert "23" in found.shown.text[slice(*found.span)]
+
+    def test_a_span_is_known_where_parts_were_put_together(self) -> None:
+        """Thinking in the middle of a text does not hide where the answer stands in what is left."""
+        found = extract("It is <think>so</think> \\boxed{5} km")
+        assert found.span is not None
+        assert found.shown.text[found.span[1] :] == "} km"
+
+
+class TestReferenceLetters:
+    """References that name an option."""
+
+    @pytest.mark.parametrize(
+        "reference",
+        ["C", "(C)", "[C]", "C.", "C)", "**C**", "$C$", "\\text{C}", "\\textbf{(C)}", "\\boxed{C}",
+         "\\boxed{\\text{(C)}}", "The answer is C", "answer: (C)", "\\(C\\)", " C ", "so\n#### C"],
+    )  # fmt: skip
+    def test_any_dress(self, reference: str) -> None:
+        """A letter is a letter in any dress, with or without titles."""
+        assert reference_letter(reference) == "C"
+        assert reference_letter(reference, titled=True) == "C"
+
+    @pytest.mark.parametrize("reference", ["C. Paris", "(C) Paris", "C: Paris", "[C] Paris", "C) the rest\nof it"])
+    def test_titles_only_when_asked_for(self, reference: str) -> None:
+        """A letter before the text of its option counts where there are options: `E. coli` is a name elsewhere."""
+        assert reference_letter(reference) is None
+        assert reference_letter(reference, titled=True) == "C"
+
+    @pytest.mark.parametrize(
+        "reference", ["", " ", "c", "K", "CD", "Vitamin C", "A cat", "5", "C + D", "C, D", "(C, D)"]
+    )
+    def test_what_is_none(self, reference: str) -> None:
+        """Other letters, other case and letters within something else are none."""
+        assert reference_letter(reference) is None
+        assert reference_letter(reference, titled=True) is None
 
 
 class TestHostile:

@@ -55,7 +55,7 @@ class TestThinking:
         text = "<think>\\boxed{1}</think>So \\boxed{23}."
         found = extract(text)
         assert found.span is not None
-        assert text[slice(*found.span)] == "23"
+        assert found.shown.text[slice(*found.span)] == "23"
 
     def test_later_turns_do_not_count(self) -> None:
         """What a model makes up after its own end of turn is not its answer."""
