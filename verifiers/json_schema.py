@@ -59,7 +59,7 @@ class JsonSchemaScorer(AnswerScorer):
 
     name = "json_schema"
     resource = Resource.CPU
-    libraries = ("jsonschema", "referencing")
+    libraries = ("jsonschema", "jsonschema-specifications", "referencing")
     preload = ("jsonschema",)
 
     def __init__(self, *, duplicate_keys: DuplicateKeys = "reject") -> None:
@@ -162,16 +162,12 @@ def _prepare(text: str) -> Task | str:
 
 def _checked(schema: Any) -> Any:
     """A validator for the schema, or what is wrong with it."""
-    try:
-        from jsonschema import SchemaError
-        from jsonschema.validators import Draft202012Validator, validator_for
-        from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
-        from referencing.exceptions import Unresolvable
-        from referencing.jsonschema import specification_with
-    except ImportError:
-        raise ModuleNotFoundError(
-            "the scorer 'json_schema' needs jsonschema: pip install 'rewarden[json_schema]'"
-        ) from None
+    from jsonschema import SchemaError
+    from jsonschema.validators import Draft202012Validator, validator_for
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import specification_with
+
     if not isinstance(schema, (dict, bool)):
         return "the schema must be an object, true or false"
     dialect = schema.get("$schema") if isinstance(schema, dict) else None

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import pickle
+from time import perf_counter
 from typing import Any
 
 import orjson
 import pytest
+from completions import UNITS
 from grading import grade
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rewarden import RecipeError
+from rewarden.core import extras
 from rewarden.core.reasons import Reason
+from rewarden.core.registry import create
 from rewarden.core.verdict import Outcome
 from rewarden.verifiers.answer import BadReferenceError, shown
 from rewarden.verifiers.choice import ChoiceScorer
@@ -143,3 +148,38 @@ def test_lone_surrogates_can_be_shown() -> None:
 def test_errors_pickle() -> None:
     """The error for bad references survives the way between processes."""
     assert str(pickle.loads(pickle.dumps(BadReferenceError("why")))) == "why"
+
+
+@pytest.mark.parametrize(("name", "extra"), [("json_schema", "json.schema"), ("majority", "math"), ("math", "math")])
+def test_a_missing_library_is_told_when_the_scorer_is_made(
+    monkeypatch: pytest.MonkeyPatch, name: str, extra: str
+) -> None:
+    """A scorer without what it needs is refused with the command that brings it, before any row is scored."""
+    needed = set(create(name).libraries)
+    real = extras.installed
+    monkeypatch.setattr(extras, "installed", lambda library: None if library in needed else real(library))
+    with pytest.raises(RecipeError, match=rf"pip install 'rewarden\[{extra}\]'"):
+        create(name)
+
+
+def test_the_others_need_nothing_more() -> None:
+    """Letters, texts, numbers and votes on words work with the base packages."""
+    assert [scorer.libraries for scorer in (*SCORERS, create("majority", {"equivalence": "text"}))] == [()] * 5
+
+
+LONG = sorted(
+    {*UNITS, *"`~ \t{}[]()\\\"',.:*_#<>9a", "1,", "1 ", "\\frac{", "5 sevenths ", "so ", "(A) ", "km ", "m/", "\u0301"}
+)
+
+
+@by_name
+@pytest.mark.parametrize("run", LONG, ids=repr)
+def test_long_runs_are_cheap(scorer: Any, run: str) -> None:
+    """Long runs of anything, in answers and in references, cost milliseconds; the test allows seconds."""
+    long = run * (100_000 // len(run))
+    started = perf_counter()
+    for form in ("{}", "5{}", r"\boxed{5}{}", r"\boxed{{}}", "<answer>{}</answer>", "The answer is {}", "C. {}"):
+        text = form.replace("{}", long)
+        grade(scorer, text, "C" if scorer.name == "choice" else "5 km")
+        grade(scorer, "C", text)
+    assert perf_counter() - started < 10
