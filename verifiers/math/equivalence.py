@@ -413,7 +413,7 @@ def _ratios(reference: Node, answer: Node) -> Decision:
 
 
 def _scalars(reference: Node, answer: Node, options: MathOptions) -> Decision:
-    decision = scalars.equal(reference, answer, min(options.max_bits, numeric.MAX_BITS))
+    decision = scalars.equal(reference, answer)
     if decision.equal:
         return decision
     if decision.layer == "rational":
@@ -458,8 +458,8 @@ def _close(reference: Node, answer: Node, options: MathOptions) -> bool:
         return False
     number: fmpq = answer.value
     if options.relative_tolerance > 0:
-        slack = abs(number) * fmpq(*options.relative_tolerance.as_integer_ratio())
-        if _within(reference, number, slack):
+        slack = fmpq(*options.relative_tolerance.as_integer_ratio())
+        if _between(reference, number / (1 + slack), number / (1 - slack)):  # |number - reference| <= slack |reference|
             return True
     if options.float_digits is None or number == 0:
         return False
@@ -472,12 +472,13 @@ def _close(reference: Node, answer: Node, options: MathOptions) -> bool:
     digits = len(str(abs(number.p * fmpq(10) ** places / number.q)))
     if digits < options.float_digits:
         return False
-    return _within(reference, number, max(fmpq(1, 10**places), abs(number) / 2**50))
+    slack = max(fmpq(1, 10**places), abs(number) / 2**50)
+    return _between(reference, number - slack, number + slack)
 
 
-def _within(reference: Node, number: fmpq, slack: fmpq) -> bool:
-    low = scalars.order(reference, nodes.num(number - slack))
-    high = scalars.order(reference, nodes.num(number + slack))
+def _between(reference: Node, first: fmpq, second: fmpq) -> bool:
+    low = scalars.order(reference, nodes.num(min(first, second)))
+    high = scalars.order(reference, nodes.num(max(first, second)))
     return low is not None and high is not None and low >= 0 and high <= 0
 
 

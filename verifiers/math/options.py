@@ -8,7 +8,7 @@ spend (the pool's budget).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args, get_origin, get_type_hints
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,8 @@ class MathOptions:
     """
 
     relative_tolerance: float = 0.0
-    """Accept a decimal within this relative distance. 0 = exact, because any slack turns near misses into rewards."""
+    """Accept a decimal within this share of the reference, from 0 to below 1. 0 = exact, because any slack turns near
+    misses into rewards."""
 
     float_digits: int | None = 12
     """An answer decimal with at least this many significant digits may stand for an exact reference that it rounds
@@ -61,14 +62,36 @@ class MathOptions:
     """A free added constant named `c` or `C` may carry either name: `x^2 + C` = `x^2 + c`."""
 
     max_length: int = 40_000
-    """Characters of an answer that are read; a longer one is `too_complex` unless it is the reference's own text or
-    a plain number. Reading is linear, so this bounds the in-process cost to milliseconds."""
+    """Characters of an answer that are read, 40,000 at most; a longer one is `too_complex` unless it is the reference's
+    own text or a plain integer."""
 
     max_nodes: int = 12_000
-    """Tokens of an answer, and terms of its expression. Beyond it the answer is `too_complex`."""
+    """Tokens of an answer, 12,000 at most, and terms of its expression. Beyond it the answer is `too_complex`."""
 
-    max_bits: int = 1 << 15
-    """Precision (bits) up to which balls are refined before a comparison counts as unsettled."""
+    def __post_init__(self) -> None:
+        """Raises ValueError for what is no policy: a recipe with a slip in it must not grade at all."""
+        for name, kind in _KINDS.items():
+            value, choices = getattr(self, name), get_args(kind)
+            if get_origin(kind) is Literal:
+                if value not in choices:
+                    raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, not {value!r}")
+            elif kind is bool:
+                if not isinstance(value, bool):
+                    raise ValueError(f"{name} must be true or false, not {value!r}")
+            elif isinstance(value, bool) or not isinstance(value, kind if kind is not float else int | float):
+                raise ValueError(f"{name} must be a number, not {value!r}")
+        if not 0 <= self.relative_tolerance < 1:
+            raise ValueError(f"relative_tolerance must be at least 0 and below 1, not {self.relative_tolerance!r}")
+        if self.float_digits is not None and self.float_digits < 1:
+            raise ValueError(f"float_digits must be at least 1, not {self.float_digits!r}")
+        for name, most in _CAPS.items():
+            if not 1 <= getattr(self, name) <= most:
+                raise ValueError(
+                    f"{name} must be from 1 to {most} (more could stall a grader), not {getattr(self, name)!r}"
+                )
 
+
+_CAPS = {"max_length": 40_000, "max_nodes": 12_000}
+_KINDS = get_type_hints(MathOptions)
 
 DEFAULT = MathOptions()

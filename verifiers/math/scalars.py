@@ -23,7 +23,7 @@ class Decision(NamedTuple):
     reason: str | None = None
 
 
-def equal(first: Node, second: Node, max_bits: int = numeric.MAX_BITS) -> Decision:
+def equal(first: Node, second: Node) -> Decision:
     """Compare two scalars. `reason` is `undefined`, `too_large` or `too_complex` where equality fails by it."""
     try:
         a = exact(first)
@@ -34,12 +34,12 @@ def equal(first: Node, second: Node, max_bits: int = numeric.MAX_BITS) -> Decisi
             return Decision(True, "structure")
         if _infinite(first) or _infinite(second):
             return Decision(_same_infinity(first, second), "structure")
-        return _beyond(first, second, max_bits)
+        return _beyond(first, second)
     except UndefinedError:
         return Decision(False, "rational", "undefined")
 
 
-def _beyond(first: Node, second: Node, max_bits: int) -> Decision:
+def _beyond(first: Node, second: Node) -> Decision:
     mark_a, mark_b = fingerprint(first), fingerprint(second)
     if mark_a is not None and mark_b is not None:
         if mark_a == mark_b:
@@ -49,7 +49,7 @@ def _beyond(first: Node, second: Node, max_bits: int) -> Decision:
             False, "bounds" if too_large else "residue", "too_large" if too_large and _huge(second) else None
         )
     constant = not symbols(first) and not symbols(second)
-    verdict = numeric.equal(first, second, max_bits)
+    verdict = numeric.equal(first, second)
     if verdict is not None:
         return Decision(verdict, "numeric")
     if constant and bounds.apart(first, second):

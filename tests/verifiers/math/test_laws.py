@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rewarden.core.errors import RecipeError
+from rewarden.core.registry import create
 from rewarden.verifiers.math import DEFAULT, MathOptions, any_of, canonical, compare, quick
 from rewarden.verifiers.math.normalise import normalise
 from rewarden.verifiers.math.options import MathOptions as Options
@@ -355,6 +357,37 @@ def test_every_policy_changes_its_verdict(
         assert (
             default.equal is not verdict or options.get("percent") == "required" or options.get("units") == "required"
         )
+
+
+@given(st.fractions(min_value=-100, max_value=100), st.fractions(min_value=-100, max_value=100), st.integers(0, 999))
+def test_tolerance_is_a_share_of_the_reference(reference: Fraction, error: Fraction, permille: int) -> None:
+    """A decimal is met when it misses the reference by no more than that share of the reference, on either side."""
+    tolerance = permille / 1000
+    answer = Fraction(round((reference + reference * error / 50) * 1000), 1000)
+    text = f"{'-' if answer < 0 else ''}{abs(answer.numerator) * 1000 // answer.denominator / 1000:.3f}"
+    assert Fraction(text) == answer
+    match = quick(
+        _fraction(reference.numerator, reference.denominator), text, MathOptions(relative_tolerance=tolerance)
+    )
+    assert match is not None
+    assert match.equal is (abs(answer - reference) <= Fraction(tolerance) * abs(reference))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"relative_tolerance": value} for value in (-0.1, 1, 1.0, 5, float("inf"), float("nan"), True, "0.1", None)]
+    + [{"float_digits": value} for value in (0, -3, 2.5, True, "12")]
+    + [{name: value} for name in ("max_length", "max_nodes") for value in (0, -1, 10**6, 2.0, "9", None, True)]
+    + [{name: value} for name in ("percent", "units", "assignment") for value in ("Required", "", None, True, 1)]
+    + [{name: value} for name in ("degrees", "list_order", "chain") for value in ("any ", "optional", False, ["all"])]
+    + [{name: value} for name in ("interval_inequality", "decimal_comma", "case_sensitive_text") for value in (1, "no")]
+    + [{"constant_of_integration": None}, {"max_bits": 8}],
+    ids=str,
+)
+def test_what_is_no_policy_is_refused_by_name(options: dict[str, object]) -> None:
+    """A wrong word, type or range never grades: the recipe is refused, and told which option is wrong."""
+    with pytest.raises(RecipeError, match=next(iter(options))):
+        create("math", options)
 
 
 def test_matches_and_options_travel() -> None:
