@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -46,6 +47,8 @@ def combine(step: Route | Follow, verdicts: Sequence[Verdict]) -> Verdict:
         total = sum(part.weight for part, _ in weighed)
         reward = sum(part.weight * verdict.reward for part, verdict in weighed if verdict.reward is not None) / total
         outcome, explanation = _outcome([verdict.outcome for _, verdict in weighed]), ""
+    if not math.isfinite(reward):
+        return _overflow(reward)
     whole = Verdict(outcome, reward, reason, explanation, components=components, evidence=evidence or None)
     return _scaled(step, whole)
 
@@ -74,4 +77,9 @@ def _outcome(outcomes: Sequence[Outcome]) -> Outcome:
 def _scaled(step: Route | Follow, verdict: Verdict) -> Verdict:
     if verdict.reward is None or (step.scale == 1.0 and step.offset == 0.0):
         return verdict
-    return verdict.with_reward(verdict.reward * step.scale + step.offset)
+    reward = verdict.reward * step.scale + step.offset
+    return verdict.with_reward(reward) if math.isfinite(reward) else _overflow(reward)
+
+
+def _overflow(reward: float) -> Verdict:
+    return ungraded(Reason.SCORER_ERROR, f"weights and scale make the reward {reward}, which is no finite number")

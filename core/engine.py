@@ -33,6 +33,9 @@ from .verdict import Graded, ScorerStamp, Trace, Verdict, ungraded
 CHUNK = 1024
 """Rollouts in one step of a stream, at most: enough to fill the workers, few enough for memory."""
 
+CHUNK_CHARACTERS = 1 << 23
+"""What the texts of a step may add up to."""
+
 CHUNK_SECONDS = 0.25
 """How long a step should take: slow scorers get smaller steps, so that progress shows and a kill costs little."""
 
@@ -386,11 +389,13 @@ class _Pace:
 
 def _chunks(rollouts: Iterable[Rollout], pace: _Pace) -> Iterator[list[Rollout]]:
     chunk: list[Rollout] = []
+    characters = 0
     for rollout in rollouts:
         chunk.append(rollout)
-        if len(chunk) >= pace.size:
+        characters += rollout.weight
+        if len(chunk) >= pace.size or characters >= CHUNK_CHARACTERS:
             yield chunk
-            chunk = []
+            chunk, characters = [], 0
     if chunk:
         yield chunk
 

@@ -21,7 +21,7 @@ from .resources import Resources
 from .rollout import Rollout, View
 from .scorer import Prior, Resource, Scorer, Unit
 from .verdict import Trace, Verdict
-from .work import Work, raised, score_together, views_of
+from .work import FAULTS, Work, raised, score_together, views_of
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,7 @@ class Call:
         self._lock = threading.Lock()
         self._finish: Callable[[], list[list[Verdict]]] | None = None
         self._results: list[list[Verdict]] = []
+        self._error: BaseException | None = None
 
     def begin(self, finish: Callable[[], list[list[Verdict]]]) -> None:
         """The work has been sent off; `finish` waits for it."""
@@ -47,8 +48,13 @@ class Call:
         self._begun.wait()
         with self._lock:
             if self._finish is not None:
-                self._results = self._finish()
+                try:
+                    self._results = self._finish()
+                except BaseException as error:  # noqa: BLE001 - raised below, to everybody who waits
+                    self._error = error
                 self._finish = None
+        if self._error is not None:
+            raise self._error
         return self._results
 
 
@@ -115,7 +121,9 @@ class _Rows:
         for i in self.todo:
             try:
                 verdict = quick(self.views[i])
-            except Exception:  # the worker will meet it again, and there it is kept to its row
+                if verdict is not None and not isinstance(verdict, Verdict):
+                    raise TypeError(f"quick() returned a {type(verdict).__name__}")
+            except FAULTS:  # the worker will meet it again, and there it is kept to its row
                 log.debug("quick() of %s raised", self.scorer.name, exc_info=True)
                 verdict = None
             if verdict is None:
@@ -243,8 +251,16 @@ class Executor:
             why = raised(error)  # those who have joined must hear of it, and then so must the caller
             call.begin(lambda: self._land([work.failed(Reason.CANCELLED, why) for work in my_works], my_keys))
             call.wait()
+            self._forget(my_keys)
             raise
-        call.begin(lambda: self._land(wait(), my_keys))
+
+        def land() -> list[list[Verdict]]:
+            try:
+                return self._land(wait(), my_keys)
+            finally:
+                self._forget(my_keys)
+
+        call.begin(land)
 
         def finish() -> list[list[Verdict]]:
             for i, verdicts in zip(mine, call.wait() if mine else [], strict=True):
@@ -256,7 +272,7 @@ class Executor:
         return finish
 
     def _land(self, done: list[list[Verdict]], keys: Sequence[caching.Key | None]) -> list[list[Verdict]]:
-        """Remember what is done, and let others start the same work anew."""
+        """Remember what is done."""
         if keys:
             store: dict[caching.Key, Verdict] = {}
             for key, verdicts in zip(keys, done, strict=True):
@@ -267,10 +283,13 @@ class Executor:
                 elif all(verdict.graded for verdict in verdicts):
                     store.update((_member(key, place), verdict) for place, verdict in enumerate(verdicts))
             self._store(store)
-            with self._lock:
-                for key in keys:
-                    self._flights.pop(key, None)
         return done
+
+    def _forget(self, keys: Sequence[caching.Key | None]) -> None:
+        """Work that has ended, or failed to, is under way no longer."""
+        with self._lock:
+            for key in keys:
+                self._flights.pop(key, None)
 
     # -- cache ----------------------------------------------------------------------------------------------------
 

@@ -51,7 +51,7 @@ class Assembler:
     def add(self, row: int, rollout: Rollout, *, alone: bool = False) -> Group | None:
         """The group that this rollout completes, if it does. `alone`: whatever it says, it needs no others."""
         key = "" if self._whole_input else None if alone else rollout.group_key
-        self._held.put(row, rollout)
+        self._held.put(row, rollout, rollout.weight)
         if key is None:
             return Group(None, [row])
         group = self._open.get(key)

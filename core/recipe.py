@@ -32,6 +32,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from . import registry
 from .errors import RecipeError, UnknownScorerError
 from .rollout import FIELDS, describe
+from .verdict import Verdict
 
 
 class _Strict(BaseModel):
@@ -134,7 +135,10 @@ def shape(reference: Any) -> str:
 def lookup(source: Any, path: str) -> Any:
     """The value at a dotted path into a rollout, or None."""
     for name in path.split("."):
-        source = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+        if isinstance(source, Mapping):
+            source = source.get(name)
+        else:
+            source = getattr(source, name, None) if isinstance(source, (BaseModel, Verdict)) else None
         if source is None:
             return None
     return source
@@ -150,7 +154,7 @@ class Part(_Strict):
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     required: bool = True
     """When it is ungraded, the whole is. An optional part that is ungraded leaves the mean, with its weight."""
-    gate: float | None = None
+    gate: float | None = Field(default=None, allow_inf_nan=False)
     """A reward below this makes the whole reward 0 (the gate itself has no weight). Gates are always required."""
     config: dict[str, Any] = Field(default_factory=dict)
 

@@ -104,7 +104,9 @@ def _load(place: str) -> Any:
     where, _, attribute = place.rpartition(":")
     try:
         module = _load_file(Path(where)) if where.endswith(".py") else import_module(_absolute(where))
-    except ImportError as error:
+    except RecipeError:
+        raise
+    except (Exception, SystemExit) as error:
         raise RecipeError(f"cannot import {where!r} for scorer {place!r}: {error}") from error
     try:
         return getattr(module, attribute)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -42,6 +43,7 @@ class Resources:
         self._threads: dict[str, ThreadPoolExecutor] = {}
         self._slots: dict[str, asyncio.Semaphore] = {}
         self._closed = False
+        self._owner = os.getpid()
 
     def start(self, scorer: Scorer, works: list[Work], traces: Sequence[Sequence[Trace]]) -> Wait:
         """Send the work to the scorer's resource."""
@@ -82,15 +84,14 @@ class Resources:
             async with slots:
                 started = perf_counter()
                 limit = self._budget(scorer, work).wall_s
+                task = asyncio.ensure_future(_kept(scorer, work))
                 try:
-                    pending = scorer.score(work.views, work.priors)
-                    if not isinstance(pending, Awaitable):
-                        raise TypeError("the scorer's resource is 'io', so its score() must be async")
-                    return checked(await asyncio.wait_for(pending, limit), len(work.views))
-                except TimeoutError:
+                    # Not `wait_for`: a scorer that swallows its cancellation would be waited for all the same.
+                    await asyncio.wait({task}, timeout=limit)
+                    if task.done():
+                        return task.result()
+                    task.cancel()
                     return work.failed(Reason.DEADLINE, f"no answer within {limit:g} s")
-                except FAULTS as error:
-                    return work.failed(Reason.SCORER_ERROR, raised(error))
                 finally:
                     for trace in some:
                         trace.seconds += (perf_counter() - started) / len(some)
@@ -117,8 +118,10 @@ class Resources:
         """The budget of all the members together, under the recipe's limits."""
         try:
             each = [scorer.budget(view) for view in work.views]
-        except Exception:
-            log.warning("budget() of %s raised; using the default", scorer.name, exc_info=True)
+            if not all(isinstance(budget, Budget) for budget in each):
+                raise TypeError("budget() must return a Budget")
+        except FAULTS:
+            log.warning("budget() of %s failed; using the default", scorer.name, exc_info=True)
             each = [Budget()] * len(work.views)
         cpu, wall = self._limits.cpu_s, self._limits.wall_s
         return Budget(
@@ -154,7 +157,9 @@ class Resources:
             yield
 
     def check_open(self) -> None:
-        """Raise PoolError when `close` has been called."""
+        """Raise PoolError when `close` has been called, or in a process that was forked off."""
+        if os.getpid() != self._owner:
+            raise PoolError(f"this engine belongs to process {self._owner}; make one in each process that is forked")
         if self._closed:
             raise PoolError("this engine is closed; make a new one, or close it later")
 
@@ -170,6 +175,8 @@ class Resources:
 
     def close(self) -> None:
         """Stop everything; work under way comes back as cancelled."""
+        if os.getpid() != self._owner:
+            return
         with self._lock:
             self._closed = True
             pool, loop, threads = self._pool, self._loop, list(self._threads.values())
@@ -209,6 +216,19 @@ class _Loop:
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)
+
+
+async def _kept(scorer: Scorer, work: Work) -> list[Verdict]:
+    """The verdicts of an async scorer; whatever it raises becomes its own verdict, and never ends the loop."""
+    try:
+        pending = scorer.score(work.views, work.priors)
+        if not isinstance(pending, Awaitable):
+            raise TypeError("the scorer's resource is 'io', so its score() must be async")
+        return checked(await pending, len(work.views))
+    except asyncio.CancelledError:
+        return work.failed(Reason.CANCELLED, "the call was cancelled")
+    except BaseException as error:  # noqa: BLE001 - here, also a KeyboardInterrupt is the scorer's own
+        return work.failed(Reason.SCORER_ERROR, raised(error))
 
 
 def _result(future: Future[list[list[Verdict]]], works: Sequence[Work]) -> list[list[Verdict]]:

@@ -7,7 +7,7 @@ from functools import cache
 from operator import attrgetter, itemgetter
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import RolloutError
 
@@ -56,7 +56,7 @@ class Rollout(BaseModel):
     """Gold answer(s), tests, gold SQL, a rubric: what the scorer needs. JSON values."""
     group: str | None = None
     """One sampling of one prompt; rollouts with the same value are compared with each other."""
-    group_size: int | None = None
+    group_size: int | None = Field(default=None, ge=1)
     """How many members the group has, so that it can be scored as soon as the last one arrives."""
     prompt_id: str | None = None
     """Stable over training. Stands in for `group` where that is missing."""
@@ -76,6 +76,14 @@ class Rollout(BaseModel):
     def group_key(self) -> str | None:
         """What groups this rollout with others; None when it stands alone."""
         return self.group if self.group is not None else self.prompt_id
+
+    @property
+    def weight(self) -> int:
+        """About how many characters it holds in memory: enough to bound what waits."""
+        completion = self.completion
+        if isinstance(completion, str):
+            return len(completion) + 500
+        return 500 + sum(len(m.content) if isinstance(m.content, str) else 2000 for m in completion)
 
     @classmethod
     def parse(cls, row: Any) -> Rollout:

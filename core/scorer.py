@@ -7,6 +7,7 @@ other rollouts than those it is given: the engine does all of that for it.
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
@@ -108,10 +109,14 @@ class Scorer:
     def warm(self) -> None:
         """Pay one-time costs; called once in each worker before its first item."""
 
+    def _identity(self) -> str:
+        """Whose code this is: two classes that share a name and a version must not share a cache entry."""
+        return f"{type(self).__module__}.{type(self).__qualname__}"
+
     @cached_property
     def stamp(self) -> ScorerStamp:
         """Name, version and the digest of all that decides a verdict besides the rollout."""
-        parts = [self.name, self.version, self.unit, list(self.reads), dict(self.config())]
+        parts = [self._identity(), self.name, self.version, self.unit, list(self.reads), dict(self.config())]
         parts += [f"{library}={installed(library)}" for library in self.libraries]
         digest = hashlib.blake2b(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
         return ScorerStamp(self.name, self.version, digest)
@@ -153,6 +158,8 @@ def check_protocol(scorer: Scorer) -> None:
         Resource(scorer.resource)
     except ValueError as error:
         raise ScorerError(f"{what}: {error}") from None
+    if isinstance(scorer.concurrency, bool) or not isinstance(scorer.concurrency, int) or scorer.concurrency < 1:
+        raise ScorerError(f"{what}: concurrency must be an integer of at least 1, not {scorer.concurrency!r}")
     try:
         orjson.dumps(dict(scorer.config()))
     except TypeError as error:
@@ -180,6 +187,13 @@ class FunctionScorer(Scorer):
         self.__doc__ = function.__doc__
         self.__dict__.update(attributes)
         check_protocol(self)
+
+    def _identity(self) -> str:
+        try:
+            source = inspect.getsource(self.function)
+        except (OSError, TypeError):  # typed at a prompt
+            source = ""
+        return f"{self.function.__module__}.{self.function.__qualname__}\n{source}"
 
     def __call__(self, rollout: Any) -> Any:
         return self.function(rollout)
@@ -233,8 +247,6 @@ def scorer(name: Any = None, **attributes: Any) -> Any:
 
     Attributes are those of `Scorer`: version, reads, resource (an async function is IO), libraries, concurrency.
     """
-    import inspect
-
     from .registry import register
 
     def decorate(function: Function, name: str | None = name if isinstance(name, str) else None) -> FunctionScorer:

@@ -13,13 +13,16 @@ Value = TypeVar("Value")
 
 
 class Spill(Generic[Value]):
-    """`put` and `pop` by row number; at most `in_memory` objects stay in memory.
+    """`put` and `pop` by row number; at most `in_memory` objects of `weight` bytes in all stay in memory.
 
     The file is private, deleted as it is opened, and read back only by this object (it holds pickles).
     """
 
-    def __init__(self, in_memory: int = 20_000) -> None:
+    def __init__(self, in_memory: int = 20_000, weight: int = 1 << 26) -> None:
         self._in_memory = in_memory
+        self._most_weight = weight
+        self._weights: dict[int, int] = {}
+        self._weight = 0
         self._held: dict[int, Value] = {}
         self._db: sqlite3.Connection | None = None
         self._spilled = 0
@@ -27,16 +30,18 @@ class Spill(Generic[Value]):
     def __len__(self) -> int:
         return len(self._held) + self._spilled
 
-    def put(self, row: int, value: Value) -> None:
-        """Keep `value`; a row is put once."""
+    def put(self, row: int, value: Value, weight: int = 1000) -> None:
+        """Keep `value`, of about so many bytes; a row is put once."""
         self._held[row] = value
-        if len(self._held) > self._in_memory:
+        self._weights[row] = weight
+        self._weight += weight
+        while len(self._held) > self._in_memory or (self._weight > self._most_weight and len(self._held) > 1):
             self._spill()
 
     def pop(self, row: int) -> Value:
         """Take the value back. Raises KeyError when it was never put, or already taken."""
         if row in self._held:
-            return self._held.pop(row)
+            return self._release(row)
         if self._db is not None:
             found = self._db.execute("DELETE FROM held WHERE row = ? RETURNING value", (row,)).fetchone()
             if found is not None:
@@ -54,6 +59,10 @@ class Spill(Generic[Value]):
             and self._db.execute("SELECT 1 FROM held WHERE row = ?", (row,)).fetchone() is not None
         )
 
+    def _release(self, row: int) -> Value:
+        self._weight -= self._weights.pop(row)
+        return self._held.pop(row)
+
     def _spill(self) -> None:
         """Move the older half to the file; the newer rows are likelier to be asked for next."""
         if self._db is None:
@@ -64,7 +73,7 @@ class Spill(Generic[Value]):
         self._db.execute("BEGIN")
         self._db.executemany(
             "INSERT INTO held VALUES (?, ?)",
-            ((row, pickle.dumps(self._held.pop(row), pickle.HIGHEST_PROTOCOL)) for row in oldest),
+            ((row, pickle.dumps(self._release(row), pickle.HIGHEST_PROTOCOL)) for row in oldest),
         )
         self._db.execute("COMMIT")
         self._spilled += len(oldest)

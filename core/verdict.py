@@ -84,6 +84,15 @@ class Verdict:
 
     def __post_init__(self) -> None:
         reward = self.reward
+        if not isinstance(self.outcome, Outcome) or not (self.reason is None or isinstance(self.reason, Reason)):
+            raise TypeError(
+                f"outcome and reason are members of Outcome and Reason, not {self.outcome!r}, {self.reason!r}"
+            )
+        if reward is not None and type(reward) is not float:
+            if isinstance(reward, bool) or not isinstance(reward, (int, float)):
+                raise TypeError(f"a reward is a number, not {reward!r}")
+            reward = float(reward)
+            object.__setattr__(self, "reward", reward)
         if reward is None:
             if self.outcome is not Outcome.UNGRADED:
                 raise ValueError(f"a verdict without a reward must be ungraded, not {self.outcome}")

@@ -43,18 +43,25 @@ def views_of(scorer: Scorer, rollouts: Sequence[Rollout]) -> list[View]:
 
 
 class Scoring:
-    """A scorer as the handler of the pool: pickled once for each batch, unpickled and warmed once in each worker."""
+    """A scorer as the handler of the pool: pickled once for each batch, unpickled and warmed once in each worker.
+
+    It warms as it is unpickled, before the first item's budget begins.
+    """
 
     def __init__(self, scorer: Scorer) -> None:
         self.scorer = scorer
-        self._warm = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _warmed, (self.scorer,)
 
     def __call__(self, work: Any) -> list[Verdict]:
-        if not self._warm:
-            self.scorer.warm()
-            self._warm = True
         views, priors = work
         return checked(self.scorer.score(views, priors), len(views))
+
+
+def _warmed(scorer: Scorer) -> Scoring:
+    scorer.warm()
+    return Scoring(scorer)
 
 
 def checked(verdicts: Any, count: int) -> list[Verdict]:

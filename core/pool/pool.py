@@ -76,6 +76,8 @@ class Pool:
         if isinstance(preload, str):
             raise TypeError(f"Pool(preload={preload!r}): give a list of module names.")
         self.workers = workers
+        # Received and unpickled, a payload takes about three times its size.
+        self._most_bytes = (memory_mb << 20) // 6
         self._dispatcher = Dispatcher(workers, tuple(preload), memory_mb << 20, max_tasks)
         _dispatchers.add(self._dispatcher)
         self._finalizer = weakref.finalize(self, self._dispatcher.close)
@@ -94,16 +96,22 @@ class Pool:
         self._check()
         if not isinstance(budgets, Budget) and len(budgets) != len(payloads):
             raise ValueError(f"{len(payloads)} payloads with {len(budgets)} budgets: give one, or one for each.")
+        for budget in () if isinstance(budgets, Budget) else budgets:
+            if not isinstance(budget, Budget):
+                raise TypeError(f"a budget must be a Budget, not {type(budget).__name__}")
         pickled = _pickle_handler(handler)
         ledger = Ledger(Work(hashlib.blake2b(pickled, digest_size=16).digest(), pickled, import_path()), [], budgets)
         failed: list[tuple[int, Outcome]] = []
         for index, payload in enumerate(payloads):
             try:
-                ledger.payloads.append(pickle.dumps(payload, pickle.HIGHEST_PROTOCOL))
+                pickled_payload = pickle.dumps(payload, pickle.HIGHEST_PROTOCOL)
+                if len(pickled_payload) > self._most_bytes:
+                    raise ValueError(f"{len(pickled_payload)} bytes; a worker takes at most {self._most_bytes}")
+                ledger.payloads.append(pickled_payload)
                 ledger.todo.append(index)
             except Exception as error:  # noqa: BLE001 - whatever a class's __reduce__ raises
                 ledger.payloads.append(b"")
-                failed.append((index, Outcome(Fault.ERROR, b"", f"the payload does not pickle: {describe(error)}")))
+                failed.append((index, Outcome(Fault.ERROR, b"", f"the payload cannot be sent: {describe(error)}")))
         batch = Batch(ledger, self._cancel)
         batch.settle(failed)
         self._dispatcher.submit(batch)

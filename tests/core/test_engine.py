@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -471,3 +472,85 @@ def test_what_is_no_list_of_rollouts_is_refused_in_words(given: Any) -> None:
         engine.score(given)
     with pytest.raises(ValueError, match="workers"):
         Engine("own_scorers:Length", workers=0)
+
+
+def test_a_subclass_does_not_get_its_parents_verdicts() -> None:
+    """Two classes that share name and version share no cache entry."""
+    both = Recipe.model_validate(
+        {
+            "name": "both",
+            "routes": [{"parts": [{"scorer": "own_scorers:Length"}, {"scorer": "own_scorers:Half", "name": "half"}]}],
+        }
+    )
+    with Engine(both) as engine:
+        assert engine.score(rollouts("abc"))[0].components == {"Length": 3.0, "half": 0.5}
+
+
+@pytest.mark.parametrize("completion", ["exit", "interrupt", "cancelled", "stubborn"])
+def test_nothing_that_an_async_scorer_does_ends_the_loop(completion: str) -> None:
+    """Exits, interrupts and refused cancellations are that row's, and others are graded."""
+    with Engine("own_scorers:WildRemote", cache=None) as engine:
+        verdicts = engine.score(rollouts("a", completion, "b"))
+        assert [v.graded for v in verdicts] == [True, False, True]
+        assert engine.score(rollouts("c"))[0].reward == 1
+
+
+def test_a_careless_scorer_is_called_all_the_same() -> None:
+    """What `quick` and `budget` return wrongly is ignored; `score` decides."""
+    with Engine("own_scorers:Careless", workers=1, cache=None) as engine:
+        assert rewards(engine.score(rollouts("a", "bb"))) == [1, 2]
+
+
+def test_warming_is_not_charged_to_an_item() -> None:
+    """`warm` may take longer than the budget of one item."""
+    with Engine("own_scorers:SlowToWarm", workers=1, cache=None) as engine:
+        assert rewards(engine.score(rollouts("a", "bb"))) == [1, 2]
+
+
+@pytest.mark.parametrize("scorer", ["Length", "Worker", "Remote", "Resident"])
+def test_a_forked_child_is_told_to_make_an_engine_of_its_own(scorer: str) -> None:
+    """After a fork, the parent's engine refuses in the child, at once, and goes on in the parent."""
+    with Engine(f"own_scorers:{scorer}", workers=1, cache=None) as engine:
+        engine.score(rollouts("a"))
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                engine.score(rollouts("a"))
+            except PoolError as error:
+                code = 0 if "make one in each process" in str(error) else 2
+            engine.close()
+            os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert rewards(engine.score(rollouts("bb"))) == [2]
+
+
+def test_a_huge_payload_is_its_own_rows_fault() -> None:
+    """A rollout that no worker could take is ungraded, and its neighbours are graded."""
+    small = recipe(own_scorers.Worker, limits={"worker_memory_mb": 128})
+    with Engine(small, workers=1, cache=None) as engine:
+        verdicts = engine.score(rollouts("a", "x" * (40 << 20), "b"))
+    assert [v.reason for v in verdicts] == [None, Reason.SCORER_ERROR, None]
+
+
+def test_large_rows_make_small_steps() -> None:
+    """What is begun ahead is bounded by characters, not only by rows."""
+    fed: list[int] = []
+
+    def feed() -> Iterator[Rollout]:
+        for number in range(200):
+            fed.append(number)
+            yield Rollout(completion="x" * (1 << 20))
+
+    with Engine("own_scorers:Length", cache=None) as engine:
+        next(engine.stream(feed()))
+    assert len(fed) < 100
+
+
+def test_rewards_that_overflow_are_not_written() -> None:
+    """A scale or weights that leave the finite numbers leave the row ungraded."""
+    huge = Recipe.model_validate(
+        {"name": "huge", "routes": [{"parts": [{"scorer": "own_scorers:Length"}], "scale": 1e308}]}
+    )
+    with Engine(huge) as engine:
+        assert rewards(engine.score(rollouts("a", "x" * 100))) == [1e308, None]

@@ -80,3 +80,13 @@ def test_spill_gives_back_what_was_put(in_memory: int, order: random.Random) -> 
         with pytest.raises(KeyError):
             spill.pop(row)
     spill.close()
+
+
+def test_spill_counts_what_objects_weigh() -> None:
+    """Few but heavy objects leave the memory too."""
+    spill: Spill[str] = Spill(in_memory=1000, weight=100)
+    for row in range(10):
+        spill.put(row, f"value {row}", weight=60)
+        assert len(spill._held) <= 2
+    assert [spill.pop(row) for row in range(10)] == [f"value {row}" for row in range(10)]
+    spill.close()

@@ -32,6 +32,7 @@ PART = 'parts = [{scorer = "own_scorers:Length"}]'
         (f'name = "x"\n[[routes]]\nwhen = [{{field = "id", op = "matches", value = "("}}]\n{PART}', "op"),
         (f'name = "x"\n[[routes]]\nwhen = [{{field = "id", op = "in", value = "abc"}}]\n{PART}', "list"),
         (f'name = "x"\n[[routes]]\n{PART}\n[limits]\ncpu_s = -1', "cpu_s"),
+        ('name = "x"\n[[routes]]\nparts = [{scorer = "a"}, {scorer = "b", gate = nan}]', "gate"),
         (f'name = "x"\n[[routes]]\nwhen = [{{field = "verdict.reward", op = "eq", value = 1}}]\n{PART}', "routed"),
         (f'name = "x"\n[[routes]]\nwhen = [{{field = "id", op = "shape", value = "leter"}}]\n{PART}', "shape"),
         (

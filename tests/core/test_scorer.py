@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -74,6 +75,8 @@ def _made(**attributes: Any) -> Scorer:
         {"reads": ("colour",)},
         {"unit": "couple"},
         {"resource": "fpga"},
+        {"concurrency": 0},
+        {"concurrency": "many"},
         {"config": lambda _: {"x": object()}},
     ],
 )
@@ -198,3 +201,16 @@ def test_the_suite_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(testing, "DEADLINE_S", 0.2)
     with pytest.raises(ConformanceError, match="not ended"):
         check_scorer(_Endless(), TYPICAL)
+
+
+def test_a_function_that_is_written_anew_is_another_scorer() -> None:
+    """Running a notebook cell again with another body does not find the old body's verdicts."""
+    stamps = set()
+    for body in ("return True", "return False"):
+        space: dict[str, Any] = {}
+        source = f"def graded(rollout):\n    {body}\n"
+        name = f"<cell {body}>"
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        exec(compile(source, name, "exec"), space)
+        stamps.add(rewarden.scorer("graded")(space["graded"]).stamp.digest)
+    assert len(stamps) == 2

@@ -85,3 +85,11 @@ def test_a_stamp_changes_nothing_else() -> None:
     second = first.stamped("x", stamp)
     assert (first.id, second.id, second.scorer) == ("", "x", stamp)
     assert {**second.to_dict(), "id": "", "scorer": None} == {**first.to_dict(), "scorer": None}
+
+
+@pytest.mark.parametrize("wrong", [("incorrect", 0.0), (Outcome.CORRECT, True), (Outcome.CORRECT, "1")])
+def test_fields_have_their_types(wrong: Any) -> None:
+    """Texts are no outcomes, and truths are no rewards; an integer becomes a float."""
+    with pytest.raises(TypeError):
+        Verdict(*wrong)
+    assert type(scored(3).reward) is float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -103,6 +104,38 @@ class Wild(Scorer):
         return [_reward(rollout.completion) for rollout in rollouts]
 
 
+class Half(Length):
+    """Inherits name and version, and says something else."""
+
+    def score(self, rollouts: Sequence[Any], prior: Sequence[Any]) -> list[Verdict]:
+        return [rewarden.scored(0.5) for _ in rollouts]
+
+
+class WildRemote(Scorer):
+    """An async scorer that raises what nobody expects, or will not be cancelled."""
+
+    name = "wild_remote"
+    resource = Resource.IO
+    reads = ("completion",)
+
+    def budget(self, rollout: Any) -> Budget:
+        return Budget(wall_s=0.3)
+
+    async def score(self, rollouts: Sequence[Any], prior: Sequence[Any]) -> list[Verdict]:
+        match rollouts[0].completion:
+            case "exit":
+                raise SystemExit(0)
+            case "interrupt":
+                raise KeyboardInterrupt
+            case "cancelled":
+                raise asyncio.CancelledError
+            case "stubborn":
+                for _ in range(100):
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await asyncio.sleep(0.1)
+        return [_reward(rollout.completion) for rollout in rollouts]
+
+
 class Worker(Scorer):
     """Does what the completion says, in a worker of the pool."""
 
@@ -138,6 +171,29 @@ class Worker(Scorer):
                     continue
             out.append(_reward(rollout.completion))
         return out
+
+
+class Careless(Worker):
+    """Its `quick` and `budget` return what they should not."""
+
+    name = "careless"
+
+    def budget(self, rollout: Any) -> Any:
+        return None
+
+    def quick(self, rollout: Any) -> Any:
+        return 1.0
+
+
+class SlowToWarm(Worker):
+    """Warms for longer than an item may take."""
+
+    name = "slow_to_warm"
+
+    def warm(self) -> None:
+        end = time.process_time() + 0.6
+        while time.process_time() < end:
+            pass
 
 
 class Blaming(Worker):
