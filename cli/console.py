@@ -16,9 +16,13 @@ def complain(message: str) -> None:
 
 
 def say(line: str) -> None:
-    """A line on standard error. Where nobody can read it, nothing happens."""
+    """A line on standard error. Where nobody can read it, nothing happens.
+
+    It may quote a file, which must not steer the terminal.
+    """
+    shown = "".join(char if char.isprintable() else " " for char in line)
     try:
-        sys.stderr.write(f"{line}\n")
+        sys.stderr.write(f"{shown}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         pass

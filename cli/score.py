@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from ..dumps import Progress, Summary
 
+EXPLANATION = 300
+"""Characters shown of one."""
+
 EVERY_S = 5.0
 """Seconds between lines of progress where there is no terminal."""
 
@@ -93,15 +96,22 @@ def score(
             with display:
                 summary = job.run()
         except Stopped as stop:
-            _report_stop(stop, job.progress, to_stream=output == "-")
+            _report_stop(stop, job.progress, to_stream=job.to_stream)
             raise
         except BrokenPipeError:  # whoever reads the output has had enough
             raise typer.Exit(128 + signal.SIGPIPE) from None
+        finally:
+            for line in job.progress.summary.rejections:
+                say(line)
     if not quiet:
-        report(summary, job.progress, output)
+        report(summary, job.progress)
+        if not job.to_stream:
+            say(f"{count(summary.rows, 'row')} in {output}")
     if summary.rejected:
-        where = "" if output == "-" else f"; they are in {output}.rejected.jsonl"
-        complain(f"{count(summary.rejected, 'row')} rejected, as they are no rollouts{where}")
+        unsaid = summary.rejected - len(summary.rejections)
+        more = f" ({unsaid:,} more than shown)" if unsaid else ""
+        where = "" if job.to_stream else f"; they are in {output}.rejected.jsonl"
+        complain(f"{count(summary.rejected, 'row')} rejected, as they are no rollouts{more}{where}")
     return int(bool(summary.rejected or (fail_on is FailOn.UNGRADED and summary.ungraded)))
 
 
@@ -189,12 +199,14 @@ def _rate(progress: Progress) -> list[str]:
     return out
 
 
-def report(summary: Summary, progress: Progress, output: str) -> None:
+def report(summary: Summary, progress: Progress) -> None:
     """The summary of a run, as a table on standard error."""
     rows = [("rows", f"{summary.rows:,}", "")]
     rows += [(name, f"{n:,}", _share(n, summary.rows)) for name, n in sorted(summary.outcomes.items(), key=_by_count)]
     rows += [(f"  because {name}", f"{n:,}", _share(n, summary.rows)) for name, n in
              sorted(summary.reasons.items(), key=_by_count)]  # fmt: skip
+    rows += [(f"by {name}", f"{n:,}", _share(n, summary.rows)) for name, n in
+             sorted(summary.scorers.items(), key=_by_count)]  # fmt: skip
     if summary.rejected:
         rows.append(("rejected", f"{summary.rejected:,}", "no rollouts"))
     if summary.mean_reward is not None:
@@ -211,14 +223,16 @@ def report(summary: Summary, progress: Progress, output: str) -> None:
         rows.append(("from the cache", f"{summary.cached:,}", _share(summary.cached, summary.rows)))
     if summary.pooled:
         rows.append(("in workers", f"{summary.pooled:,}", _share(summary.pooled, summary.rows)))
-    slow = [f"line {number} {duration(seconds)}" for number, seconds in summary.slowest if seconds >= 0.001]
+    slow = [(number, duration(seconds)) for number, seconds in summary.slowest if seconds >= 0.001]
     if slow:
-        rows.append(("slowest", "", ", ".join(slow)))
+        (number, longest), *others = slow
+        then = "".join(f", line {number} {seconds}" for number, seconds in others)
+        rows.append(("slowest", longest, f"line {number}{then}"))
     table(rows, heads=("", "", ""), stderr=True)
+    for reason, (number, why) in summary.causes.items():
+        say(f"first {reason}: line {number}: {why[:EXPLANATION]}" if why else f"first {reason}: line {number}")
     for note in summary.notes:
         say(note)
-    if output != "-":
-        say(f"{count(summary.rows, 'row')} in {output}")
 
 
 def _by_count(item: tuple[str, int]) -> tuple[int, str]:

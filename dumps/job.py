@@ -10,10 +10,11 @@ from typing import Any
 from ..core.engine import Engine
 from ..core.errors import DumpError
 from .journal import Journal, lines_of
+from .lookahead import Lookahead
 from .progress import Progress, Stage
 from .row import Columns
 from .scoring import Journals, Pass
-from .source import STANDARD, Format, format_of, open_source
+from .source import Format, Source, descriptor, kind_of, open_source
 from .summary import Summary
 from .target import State, Target
 
@@ -46,33 +47,40 @@ class FileScoring:
         self._source_name = source
         self._target = Target.of(target)
         # From Parquet to Parquet the columns stay where they are until the end, and so keep their types.
-        self._joins = format_of(source)[0] is Format.PARQUET and self._target.format is Format.PARQUET
+        self._joins = kind_of(source)[0] is Format.PARQUET and self._target.format is Format.PARQUET
         self._source = open_source(source, self._columns, heads=not self._joins)
         if not self._target.is_stream and self._target.path.exists():
-            if source != STANDARD and self._target.path.samefile(source):
+            if descriptor(source) is None and self._target.path.samefile(source):
                 raise DumpError(f"{target} is the input itself; write to another file")
             if not overwrite:
                 raise DumpError(f"{target} exists; --overwrite replaces it")
 
     def run(self) -> Summary:
         """Score the file, and put the output in its place."""
+        source = Lookahead(self._source, self._columns, limit=self._limit)
+        source.look()
         if self._target.is_stream:
-            self._pass(Journals(self._target.journal(resume=False)))
+            self._pass(source, Journals(self._target.journal(resume=False)))
             return self.progress.summary
         state, done = State(self._target), False
         try:
             resume = self._resumes(state)
             part = self._target.journal(resume=resume)
             log = Journal(self._target.beside(".run.jsonl"), resume=resume)
-            self._pass(Journals(part, log, Journal(self._target.beside(".rejected.jsonl"))))
+            self._pass(source, Journals(part, log, Journal(self._target.beside(".rejected.jsonl"))))
             self._publish()
             done = True
         finally:
             state.close(done=done or self._left_nothing())
         return self.progress.summary
 
-    def _pass(self, journals: Journals) -> None:
-        source, columns, joins = self._source, self._columns, self._joins
+    @property
+    def to_stream(self) -> bool:
+        """Whether the rows go to a pipe or device, with no files beside it."""
+        return self._target.is_stream
+
+    def _pass(self, source: Source, journals: Journals) -> None:
+        columns, joins = self._columns, self._joins
         Pass(self._engine, source, columns, journals, self.progress, limit=self._limit, numbers_only=joins).run()
 
     def _resumes(self, state: State) -> bool:

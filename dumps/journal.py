@@ -14,14 +14,14 @@ from typing import BinaryIO
 from ..core.errors import DumpError
 
 HOLD = 1 << 20
-"""Bytes held back before they are written."""
+"""Bytes held back before they should be written."""
 
 
 class Journal:
     """Appends to a file, or to a stream where `fd` is given. With `resume`, lines that are there can be read first."""
 
     def __init__(self, path: Path, *, resume: bool = False, fd: int | None = None) -> None:
-        self._path = path
+        self.path = path
         self._held: list[bytes] = []
         self._size = 0
         self._old: BinaryIO | None = None
@@ -54,13 +54,16 @@ class Journal:
         self._next = None
 
     def append(self, line: bytes) -> None:
-        """Add a line (with its end) behind the lines taken; all others are dropped."""
+        """Add a line (with its end) behind the lines taken; all others are dropped. It is held until `flush`."""
         if self._old is not None:
             self._cut()
         self._held.append(line)
         self._size += len(line)
-        if self._size >= HOLD:
-            self.flush()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much is held that it should be written."""
+        return self._size >= HOLD
 
     def _cut(self) -> None:
         assert self._old is not None
@@ -70,10 +73,12 @@ class Journal:
             os.ftruncate(self._fd, self._at)
             os.lseek(self._fd, self._at, os.SEEK_SET)
         except OSError as error:
-            raise _cannot(self._path, error) from None
+            raise _cannot(self.path, error) from None
 
     def flush(self) -> None:
         """Hand what is held to the system: from here on a kill of this process does not lose it."""
+        if not self._held:
+            return
         rest = memoryview(b"".join(self._held))
         # Let go of it first: what interrupts the loop may leave a torn line, behind which nothing may be written.
         self._held, self._size = [], 0
@@ -83,7 +88,7 @@ class Journal:
         except BrokenPipeError:
             raise  # who reads the stream has had enough, which need not be an error
         except OSError as error:
-            raise _cannot(self._path, error) from None
+            raise _cannot(self.path, error) from None
 
     def finish(self) -> None:
         """Write all, for good: what is on the disk survives the machine."""
@@ -94,7 +99,7 @@ class Journal:
             try:
                 os.fsync(self._fd)
             except OSError as error:
-                raise _cannot(self._path, error) from None
+                raise _cannot(self.path, error) from None
         self.close()
 
     def close(self) -> None:

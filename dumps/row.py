@@ -1,13 +1,15 @@
 """One row of a rollout file: which of its columns make the rollout, and what is wrong with a row that has none.
 
-Covered: choosing and renaming columns, made-up ids, and rejecting what is no rollout with a reason in words.
-Not covered: other tools' formats (nested columns, several rollouts in a row).
+Covered: choosing and renaming columns, also inside objects, made-up ids, and rejecting what is no rollout with a reason
+in words. Not covered: other tools' formats (paths into lists, several rollouts in a row).
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import orjson
@@ -68,7 +70,8 @@ class Columns:
     """Which column of a file each field of a rollout comes from: its namesake, unless `mapping` says otherwise.
 
     `mapping` goes from field to column. An empty column takes the field from nowhere, for a file in which its name
-    means something else. Raises DumpError for a field that does not exist.
+    means something else. Where a row has no column of that name, dots lead into objects: `reward_model.ground_truth`.
+    Raises DumpError for a field that does not exist.
     """
 
     def __init__(self, mapping: Mapping[str, str] | None = None) -> None:
@@ -82,9 +85,13 @@ class Columns:
             column = self.mapping.get(name, name)
             if column and self._fields.setdefault(column, name) != name:
                 self._again.append((name, column))
+        self._paths = [(name, column, column.split(".")) for name, column in self.mapping.items() if "." in column]
         self._completion = self.mapping.get("completion", "completion")
         self.unseen = {column for column in self.mapping.values() if column}
         """Mapped columns that no row has had so far."""
+        self.seen: dict[str, None] = {}
+        """The columns of the rows so far, in the order in which they came, until `settle`."""
+        self._settled = False
 
     @classmethod
     def of(cls, options: Iterable[str]) -> Columns:
@@ -98,35 +105,66 @@ class Columns:
                 raise DumpError(f"--map names the field {field!r} twice")
         return cls(mapping)
 
+    def settle(self) -> None:
+        """Stop to watch which columns rows have."""
+        self._settled = True
+
+    def listed(self) -> str:
+        """The columns seen, for a person."""
+        return _listed(self.seen)
+
     def rollout(self, row: Mapping[str, Any], number: int) -> Rollout:
         """The rollout in `row`. Raises RolloutError in one line.
 
         `id`, `group` and `prompt_id` may be integers, as they are in many files; a missing or empty `id` becomes
         `row-000001` after the row's number.
         """
-        if self.unseen:
+        if not self._settled:
+            self.seen.update(dict.fromkeys(row))
             self.unseen -= row.keys()
         names = self._fields
         fields = {names[column]: value for column, value in row.items() if column in names}
         for name, column in self._again:
             if column in row:
                 fields[name] = row[column]
+        for name, column, path in self._paths:
+            if column not in row:
+                with contextlib.suppress(KeyError):
+                    fields[name] = _inside(row, path)
+                    self.unseen.discard(column)
         get = fields.get
         for name in _LABELS:
             if type(get(name)) is int:
                 fields[name] = str(fields[name])
         if not get("id"):
             fields["id"] = f"row-{number:06d}"
-        if get("completion") is None:
-            raise RolloutError(self._no_completion(row))
+        completion = get("completion")
+        if completion is None:
+            raise RolloutError(self._no_completion(row, known="completion" in fields))
+        if not isinstance(completion, (str, list)):
+            kind = _KINDS[type(completion)]
+            raise RolloutError(f"completion must be text or a list of chat messages, not a JSON {kind}")
         return Rollout.parse(fields)
 
-    def _no_completion(self, row: Mapping[str, Any]) -> str:
-        if self._completion in row:
+    def _no_completion(self, row: Mapping[str, Any], *, known: bool) -> str:
+        if known:
             return f"no completion: the column {self._completion!r} is null"
-        names = ", ".join(name[:40] for name in list(row)[:12]) or "none"
         hint = "" if "completion" in self.mapping else "; name it with --map completion=COLUMN"
-        return f"no completion: there is no column {self._completion!r} (columns: {names}){hint}"
+        return f"no completion: there is no column {self._completion!r} (columns: {_listed(row)}){hint}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(name[:40] for name in islice(names, 12)) or "none"
+
+
+def _inside(row: Mapping[str, Any], path: Sequence[str]) -> Any:
+    """The value at a path into objects; KeyError where there is none."""
+    value: Any = row
+    for name in path:
+        if not isinstance(value, Mapping):
+            raise KeyError(name)
+        value = value[name]
+    return value
 
 
 def read_json(line: bytes, number: int, columns: Columns) -> Row | Rejected:
@@ -196,7 +234,15 @@ def dumps(value: Any) -> bytes:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
-_KINDS = {list: "list", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
+_KINDS = {
+    dict: "object",
+    list: "list",
+    str: "string",
+    int: "number",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+}
 
 
 def _not_json(line: bytes, error: orjson.JSONDecodeError) -> str:

@@ -24,17 +24,8 @@ from .progress import Progress, Stage
 from .row import Columns, Rejected, Row, loads
 from .source import Source
 
-PATIENCE = 1000
-"""Rows without a mapped column before the name of that column is taken for a mistake."""
-
 TICK = 64
 """Rows between looks at the clock."""
-
-SHOWN = 5
-"""Rejected rows that the summary describes."""
-
-SHOWN_OF_STREAM = 100
-"""The same where no file of rejected rows can be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +40,13 @@ class Journals:
 
     @property
     def all(self) -> list[Journal]:
-        """Those that there are."""
-        return [journal for journal in (self.part, self.log, self.rejects) if journal is not None]
+        """Those that there are, the part last: a row that a kill has left in it must not lack its line in the log."""
+        return [journal for journal in (self.rejects, self.log, self.part) if journal is not None]
+
+    def flush(self) -> None:
+        """Hand all that is held to the system."""
+        for journal in self.all:
+            journal.flush()
 
 
 class Pass:
@@ -84,6 +80,8 @@ class Pass:
         self._waiting: Spill[tuple[int, bytes, str | None]] = Spill()
         self._read = 0  # rollouts read
         self._done = 0  # of these, the first ones, which the part holds already
+        self._ended = False  # whether all have been read
+        self._has_reference = False  # whether any row had one
         self._error: DumpError | None = None
 
     def run(self) -> None:
@@ -104,6 +102,7 @@ class Pass:
             self._waiting.close()
 
     def _finish(self) -> None:
+        self._note_missing_references()
         self._part.finish()
         self._update()
         if self._journals.rejects is not None:
@@ -123,6 +122,9 @@ class Pass:
                 place = self._done  # the engine has seen none of the rows done before
             if place >= self._done:
                 self._write(place, graded)
+                # While rows come, what is held is written whenever the engine asks for more (see `_rollouts`).
+                if self._part.is_full or (self._ended and (place % TICK == 0 or not self._engine.grouped)):
+                    self._journals.flush()
                 if place % TICK == 0:
                     self._update()
             place += 1
@@ -145,23 +147,25 @@ class Pass:
         reason = None if verdict.reason is None else verdict.reason.value
         self._summary.add(reward, outcome, reason, group)
         self._summary.add_trace(number, trace)
+        stamp = verdict.scorer
+        self._summary.add_source(number, None if stamp is None else stamp.name, verdict.reason, verdict.explanation)
+        if self._log is not None:
+            self._log.append(_log_line(number, trace))
         self._part.append(
             b'%b,"reward":%b,"outcome":"%b","reason":%b,"verdict":%b}\n'
             % (head, orjson.dumps(reward), outcome.encode(), orjson.dumps(reason), whole)
         )
-        if self._log is not None:
-            self._log.append(_log_line(number, trace))
 
     def _rollouts(self) -> Iterator[Rollout]:
         """The rollouts that the engine has to see. Rows that are none are set aside, and rows done before checked."""
         grouped = self._engine.grouped
-        for seen, row in enumerate(self._rows(), start=1):
-            if self._columns.unseen and seen == PATIENCE:
-                self._expect_columns()
+        for row in self._rows():
             if isinstance(row, Rejected):
                 self._reject(row)
                 continue
             rollout = row.rollout
+            if rollout.reference is not None:
+                self._has_reference = True
             head = b'{"line":%d' % row.number if self._numbers_only else row.head
             group = rollout.group_key
             place = self._read
@@ -173,12 +177,11 @@ class Pass:
             else:
                 self._waiting.put(place, (row.number, head, group))
             yield rollout
-            if place % 256 == 0:
-                self._part.flush()
-        if self._columns.unseen and self._read:
-            self._expect_columns()
+            # The engine takes rows between its steps: here all verdicts of the last one have been written.
+            self._journals.flush()
+        self._ended = True
         if self._done == self._read and self._error is None and self._part.peek() is not None:
-            raise _other_input("has fewer rows")
+            raise self._other_input("has fewer rows")
 
     def _rows(self) -> Iterator[Row | Rejected]:
         left = -1 if self._limit is None else self._limit
@@ -194,12 +197,12 @@ class Pass:
             self._error = error  # but first score what could be read
 
     def _reject(self, row: Rejected) -> None:
-        summary, rejects = self._summary, self._journals.rejects
-        summary.rejected += 1
-        if summary.rejected <= (SHOWN_OF_STREAM if rejects is None else SHOWN):
-            summary.notes.append(f"line {row.number} rejected: {row.error}")
+        self._summary.add_rejected(row.number, row.error)
+        rejects = self._journals.rejects
         if rejects is not None:
             rejects.append(row.to_json())
+            if rejects.is_full:
+                rejects.flush()
 
     def _is_done(self, row: Row, head: bytes, group: str | None) -> bool:
         """Whether the next line of the part is this row with its verdict. A line torn by a crash is none."""
@@ -208,16 +211,19 @@ class Pass:
             try:
                 found = loads(line)
                 verdict = found["reward"], found["outcome"], found["reason"]
-            except (ValueError, LookupError, TypeError):
+                whole = found["verdict"]
+                source = whole.get("scorer", {}).get("name"), found["reason"], whole.get("explanation", "")
+            except (ValueError, LookupError, TypeError, AttributeError):
                 line = None
         if line is None:
             self._progress.enter(Stage.SCORING)
             return False
         if not line.startswith(head + b',"reward":'):
-            raise _other_input(f"differs at line {row.number}")
+            raise self._other_input(f"differs at line {row.number}")
         self._part.take()
         self._progress.enter(Stage.RESUMING)
         self._summary.add(*verdict, group)
+        self._summary.add_source(row.number, *source)
         self._summary.resumed += 1
         self._recall(row.number)
         if self._done % TICK == 0:
@@ -239,13 +245,18 @@ class Pass:
         self._log.take()
         self._summary.add_trace(number, trace)
 
-    def _expect_columns(self) -> None:
-        names = ", ".join(map(repr, sorted(self._columns.unseen)))
-        raise DumpError(f"--map names the column {names}, which no row has; look at the first line of the input")
+    def _other_input(self, how: str) -> DumpError:
+        return DumpError(f"the input {how} from when {self._part.path} was begun; --restart begins anew")
 
-
-def _other_input(how: str) -> DumpError:
-    return DumpError(f"the input {how} from when OUT.part was begun; --restart begins anew")
+    def _note_missing_references(self) -> None:
+        """Say so when a column of another name is the likely cause of what the verdicts are."""
+        reading = sorted({scorer.name for scorer in self._engine.scorers if "reference" in scorer.reads})
+        if reading and self._summary.rows and not self._has_reference:
+            columns = self._columns.listed()
+            self._summary.notes.append(
+                f"no row has a reference, which {', '.join(reading)} would compare with: "
+                f"--map reference=COLUMN names the column that holds it (columns: {columns})"
+            )
 
 
 def _log_line(number: int, trace: Trace) -> bytes:

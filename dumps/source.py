@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from enum import StrEnum
@@ -62,6 +63,31 @@ def format_of(name: str) -> tuple[Format, Compression]:
     )
 
 
+_STANDARD_FILES = {STANDARD: 0, "/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+_OPEN_FILE = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,6})")
+
+
+def descriptor(name: str) -> int | None:
+    """The number of the open file that a name stands for: `-` and `/dev/stdin` (0), `/dev/fd/63`; None for others."""
+    match = _OPEN_FILE.fullmatch(name)
+    return int(match[1]) if match else _STANDARD_FILES.get(name)
+
+
+def kind_of(name: str) -> tuple[Format, Compression]:
+    """`format_of`, but a pipe or device whose name says nothing is a stream of JSON lines."""
+    try:
+        return format_of(name)
+    except DumpError:
+        if descriptor(name) is not None or is_special(Path(name)):
+            return Format.JSONL, Compression.NONE
+        raise
+
+
+def is_special(path: Path) -> bool:
+    """Whether there is something that is neither a file nor a folder: a pipe, a device, a socket."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 class Source(Protocol):
     """A file of rollouts."""
 
@@ -80,8 +106,8 @@ class Source(Protocol):
 
 def open_source(name: str, columns: Columns, *, heads: bool = True) -> Source:
     """The input called `name`. Without `heads`, rows of a Parquet file come without their columns as JSON."""
-    kind, packed = format_of(name)
-    if name != STANDARD:
+    kind, packed = kind_of(name)
+    if descriptor(name) is None:
         path = Path(name)
         if path.is_dir():
             raise DumpError(f"{name} is a folder, not a file of rollouts")
@@ -99,11 +125,13 @@ class JsonLines:
 
     def __init__(self, name: str, packed: Compression, columns: Columns) -> None:
         self._name = name
+        self._fd = descriptor(name)
         self._packed = packed
         self._columns = columns
         self._file: BinaryIO | None = None
         self._size = 0
-        self._at = 0
+        self._at = 0  # of the lines handed on
+        self._packed_at = 0
 
     def __iter__(self) -> Iterator[Row | Rejected]:
         number = 0
@@ -111,6 +139,7 @@ class JsonLines:
             for lines in _lines(self._blocks()):
                 for line in lines:
                     number += 1
+                    self._at += len(line) + 1
                     if len(line) > LINE:
                         yield Rejected(number, f"longer than {LINE >> 20} MiB", line[:BLOCK], is_json=False)
                         continue
@@ -130,11 +159,14 @@ class JsonLines:
         line = line.removeprefix(b"\xef\xbb\xbf")
         if line.startswith(b"[") and ".json" in Path(self._name).suffixes:
             raise DumpError(f"{self._name} is a JSON list; Rewarden reads one object a line (jq -c '.[]' converts it)")
+        for start, what in _OTHER_DATA.items():
+            if line.startswith(start):
+                raise DumpError(f"{self._name} holds no JSON lines: this looks {what}")
         return line
 
     def _blocks(self) -> Iterator[bytes]:
-        if self._name == STANDARD:
-            while block := os.read(0, BLOCK):
+        if self._fd is not None:
+            while block := os.read(self._fd, BLOCK):
                 yield block
             return
         with Path(self._name).open("rb", buffering=0) as file:
@@ -147,17 +179,31 @@ class JsonLines:
                         yield from _unzstd(file)
                     case Compression.NONE:
                         yield from _whole_blocks(file.read)
+                self._packed_at = self._size
             finally:
-                self.fraction()
                 self._file = None
 
     def fraction(self) -> float | None:
-        if self._file is not None and self._size:
-            self._at = self._file.tell()
-        return self._at / self._size if self._size else None
+        if not self._size:
+            return None
+        if self._packed is Compression.NONE:
+            return min(1.0, self._at / self._size)
+        if self._file is not None:
+            self._packed_at = self._file.tell()
+        return self._packed_at / self._size
 
     def identity(self) -> dict[str, Any]:
-        return {"stream": "stdin"} if self._name == STANDARD else file_identity(Path(self._name))
+        return {"stream": "stdin"} if self._fd is not None else file_identity(Path(self._name))
+
+
+_OTHER_DATA = {
+    b"\x1f\x8b": "compressed (gzip); end the file's name in .jsonl.gz, or unpack it with zcat",
+    b"\x28\xb5\x2f\xfd": "compressed (zstd); end the file's name in .jsonl.zst, or unpack it with zstdcat",
+    b"PAR1": "like Parquet; end the file's name in .parquet",
+    b"\xff\xfe": "like UTF-16; convert it with iconv -f UTF-16 -t UTF-8",
+    b"\xfe\xff": "like UTF-16; convert it with iconv -f UTF-16 -t UTF-8",
+}
+"""What a first line of other data begins with."""
 
 
 def file_identity(path: Path) -> dict[str, Any]:

@@ -10,9 +10,13 @@ import math
 from collections import Counter
 from typing import Any
 
+from ..core.reasons import UNGRADED_REASONS
 from ..core.verdict import Trace
 
 SLOWEST = 5
+
+SHOWN = 20
+"""Rejected rows that are described."""
 
 _STEPS = 64
 """Buckets to a doubling of the time, so that a percentile is within 1 % of the true one."""
@@ -61,6 +65,12 @@ class Summary:
         """Of the scorers' time, over all rows."""
         self.resumed = 0
         """Rows whose verdict an earlier, interrupted run has left."""
+        self.scorers: Counter[str] = Counter()
+        """Rows by who gave the verdict: a scorer, or the recipe where it combines several."""
+        self.causes: dict[str, tuple[int, str]] = {}
+        """Line and explanation of the first row without a reward, by reason."""
+        self.rejections: list[str] = []
+        """The first rejected rows, in lines."""
         self.notes: list[str] = []
         """What a person should know about this run, in lines."""
         self._rewards = 0.0
@@ -111,6 +121,19 @@ class Summary:
                 else:
                     self._first_rewards[key] = reward
 
+    def add_source(self, number: int, scorer: str | None, reason: str | None, explanation: str) -> None:
+        """Count who gave the verdict on row `number`, and keep the first explanation of why it is none."""
+        if scorer is not None:
+            self.scorers[scorer] += 1
+        if reason in UNGRADED_REASONS and reason not in self.causes:
+            self.causes[str(reason)] = number, explanation
+
+    def add_rejected(self, number: int, error: str) -> None:
+        """Count a row that is no rollout."""
+        self.rejected += 1
+        if self.rejected <= SHOWN:
+            self.rejections.append(f"line {number} rejected: {error}")
+
     def add_trace(self, number: int, trace: Trace) -> None:
         """Count how the verdict on row `number` came about."""
         seconds = trace.seconds
@@ -136,10 +159,11 @@ class Summary:
             "resumed": self.resumed,
             "outcomes": dict(sorted(self.outcomes.items())),
             "reasons": dict(sorted(self.reasons.items())),
+            "scorers": dict(sorted(self.scorers.items())),
             "mean_reward": self.mean_reward,
             "ungraded_share": self.ungraded / self.rows if self.rows else None,
             "groups": self.groups,
-            "no_signal_share": self.no_signal,
+            "no_signal_share": None if self.no_signal is None else round(self.no_signal, 6),
             "cached": self.cached,
             "pooled": self.pooled,
             "retried": self.retried,
@@ -147,5 +171,6 @@ class Summary:
             "p50_s": self.times.percentile(0.5),
             "p99_s": self.times.percentile(0.99),
             "slowest": [{"line": number, "seconds": round(seconds, 6)} for number, seconds in self.slowest],
-            "notes": self.notes,
+            "causes": {name: {"line": line, "explanation": why} for name, (line, why) in sorted(self.causes.items())},
+            "notes": [*self.rejections, *self.notes],
         }

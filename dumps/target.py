@@ -26,7 +26,7 @@ import zstandard
 
 from ..core.errors import DumpError
 from .journal import HOLD, Journal
-from .source import STANDARD, Compression, Format, format_of
+from .source import STANDARD, Compression, Format, descriptor, format_of, is_special
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,15 @@ class Target:
     @classmethod
     def of(cls, name: str) -> Target:
         """The target called `name`. Raises DumpError where it can never be written."""
-        if name == STANDARD:
-            return cls(name, Path("standard output"), Format.JSONL, Compression.NONE, is_stream=True)
+        if descriptor(name) is not None:
+            path = Path("standard output" if name == STANDARD else name)
+            return cls(name, path, Format.JSONL, Compression.NONE, is_stream=True)
+        if is_special(Path(name)):
+            return cls(name, Path(name), Format.JSONL, Compression.NONE, is_stream=True)
         # The file behind a link is what is replaced in the end, not the link.
         path = Path(os.path.realpath(name))
         if path.is_dir():
             raise DumpError(f"{name} is a folder; name a file in it")
-        if path.exists() and not path.is_file():
-            return cls(name, path, Format.JSONL, Compression.NONE, is_stream=True)
         if not path.parent.is_dir():
             raise DumpError(f"the folder {path.parent} does not exist; make it, or write elsewhere")
         kind, packed = format_of(name)
@@ -63,8 +64,9 @@ class Target:
         """The rows scored so far, to go on with; or the stream itself."""
         if not self.is_stream:
             return Journal(self.beside(".part"), resume=resume)
-        if self.name == STANDARD:
-            return Journal(self.path, fd=1)
+        fd = descriptor(self.name)
+        if fd is not None:
+            return Journal(self.path, fd=1 if self.name == STANDARD else fd)
         try:
             return Journal(self.path, fd=os.open(self.path, os.O_WRONLY | os.O_CLOEXEC))
         except OSError as error:
