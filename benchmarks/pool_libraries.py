@@ -73,7 +73,7 @@ def pebble(workers: int, preload: bool) -> tuple[Run, Callable[[], list[int]], C
         return list(pool._pool_manager.worker_manager.workers)  # noqa: SLF001 - it has no other way
 
     def close() -> None:
-        pool.stop()  # type: ignore[no-untyped-call]
+        pool.stop()
         pool.join()
 
     return run, pids, close
@@ -110,7 +110,7 @@ def make(library: str, *, preload: bool = False) -> tuple[Run, Callable[[], list
     if library == "pebble":
         return pebble(2, preload)
     if library == "loky":
-        import loky  # type: ignore[import-untyped]
+        import loky
 
         return executor(lambda: loky.get_reusable_executor(max_workers=2, initializer=initializer, timeout=1000))
     return executor(lambda: concurrent.futures.ProcessPoolExecutor(2, initializer=initializer))

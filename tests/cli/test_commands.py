@@ -17,8 +17,8 @@ from rollout_files import GRADERS
 
 import rewarden
 from rewarden.cli import toml
-from rewarden.core import extras
 from rewarden.cli.console import duration
+from rewarden.core import extras
 from rewarden.core.recipe import Recipe, builtin_names, load
 
 QUICK = f"{GRADERS}:Quick"

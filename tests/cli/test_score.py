@@ -77,6 +77,43 @@ def test_a_reader_that_has_had_enough(tmp_path: Path) -> None:
     assert json.loads(ran.stdout)["id"] == "r0"
 
 
+def test_pipes_of_a_shell(tmp_path: Path) -> None:
+    """`<(...)`, `>(...)` and /dev/stdout are streams of JSON lines, in and out."""
+    write(tmp_path / "in.jsonl", rollouts(20))
+    command = f"{' '.join(COMMAND)} score -q --recipe {QUICK}"
+    script = (
+        f"{command} <(head -3 in.jsonl) -o /dev/stdout | wc -l; {command} in.jsonl -o >(wc -l > n); sleep 0.2; cat n"
+    )
+    ran = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.stderr == ""
+    assert ran.stdout.split() == ["3", "20"]
+
+
+def test_rejected_rows_are_told_even_when_quiet(tmp_path: Path, run: Run) -> None:
+    """In a pipeline the standard error is the only place for them: the first twenty, then how many more."""
+    source = write(tmp_path / "in.jsonl", [*rollouts(1), *([b"no"] * 25)])
+    ran = run("score", "-", "-o", "-", "--recipe", QUICK, "-q", stdin=source.read_bytes())
+    assert ran.returncode == 1
+    *told, last = ran.stderr.splitlines()
+    assert [line.split()[1] for line in told] == [str(i) for i in range(2, 22)]
+    assert "25 rows rejected, as they are no rollouts (5 more than shown)" in last
+    ran = run("score", "in.jsonl", "-o", "out.jsonl", "--recipe", QUICK, "-q")
+    assert ran.stderr.splitlines()[-1].endswith("they are in out.jsonl.rejected.jsonl")
+
+
+def test_the_summary_says_what_went_wrong(tmp_path: Path, run: Run) -> None:
+    """Missing references, who graded, why the first row has no reward; and no row steers the terminal."""
+    write(tmp_path / "in.jsonl", [{"completion": "x", "gold\x1b[2J": "x"}] * 3)
+    ran = run("score", "in.jsonl", "-o", "out.jsonl", "--recipe", QUICK)
+    assert "first bad_reference: line 1: there is no reference" in ran.stderr
+    assert "no row has a reference" in ran.stderr
+    assert "--map reference=COLUMN" in ran.stderr
+    assert "\x1b" not in ran.stderr
+    assert [line.split() for line in ran.stderr.splitlines() if line.startswith("by ")] == [
+        ["by", "quick", "3", "100.0%"]
+    ]
+
+
 USAGE = {
     "no such file": (["none.jsonl", "-o", "out.jsonl"], "there is no file none.jsonl"),
     "no output": (["in.jsonl"], "Missing option '--output'"),
@@ -211,6 +248,9 @@ def test_killed_at_any_moment_it_goes_on(tmp_path: Path, run: Run, suffixes: tup
     if not (tmp_path / out).exists():
         run(*command, out)
     assert (tmp_path / out).read_bytes() == (tmp_path / whole).read_bytes()
+    logged = [row["line"] for row in read(tmp_path / f"{out}.run.jsonl")[:-1]]
+    in_file = [row for row in rows if suffixes[0] != "parquet" or not isinstance(row, bytes)]
+    assert logged == [line for line, row in enumerate(in_file, 1) if not isinstance(row, bytes)]
     left = {path.name.removeprefix(out) for path in tmp_path.glob(f"{out}*")}
     assert left == {"", ".run.jsonl"} | ({".rejected.jsonl"} if suffixes[0] != "parquet" else set())
 

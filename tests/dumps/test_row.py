@@ -135,6 +135,47 @@ def test_mapping_to_nothing_ignores_a_column() -> None:
     assert found.columns["step"] == "first"
 
 
+def test_dots_lead_into_objects() -> None:
+    """A mapped column with dots is a path into objects where no column has that very name, which goes first."""
+    nested = '{"completion": "x", "reward_model": {"ground_truth": "4", "style": "rule"}}'
+    found = parse(nested, reference="reward_model.ground_truth")
+    assert isinstance(found, Row)
+    assert found.rollout.reference == "4"
+    assert found.columns == json.loads(nested)
+    found = parse(nested[:-1] + ', "reward_model.ground_truth": 5}', reference="reward_model.ground_truth")
+    assert isinstance(found, Row)
+    assert found.rollout.reference == 5
+
+
+@pytest.mark.parametrize("value", ["{}", "null", "7", '"b"', '[{"b": 1}]', '{"B": 1}'])
+def test_a_path_that_ends_early_is_a_missing_column(value: str) -> None:
+    """Where a path leads nowhere, the field has no value, and the column counts as unseen."""
+    columns = Columns({"reference": "a.b"})
+    found = read_json(b'{"completion":"x","a":%b}' % value.encode(), 1, columns)
+    assert isinstance(found, Row)
+    assert found.rollout.reference is None
+    assert columns.unseen == {"a.b"}
+
+
+def test_nested_completions() -> None:
+    """The completion itself may lie inside an object, and a missing one is named by its path."""
+    found = parse('{"output": {"text": "x"}}', completion="output.text")
+    assert isinstance(found, Row)
+    assert found.rollout.completion == "x"
+    for row, why in (("{}", "no column 'output.text'"), ('{"output": {"text": null}}', "'output.text' is null")):
+        rejected = parse(row, completion="output.text")
+        assert isinstance(rejected, Rejected)
+        assert why in rejected.error
+
+
+@pytest.mark.parametrize(("value", "kind"), [("5", "number"), ("{}", "object"), ("false", "boolean")])
+def test_a_completion_of_a_wrong_type_is_named(value: str, kind: str) -> None:
+    """The message says what a completion is, in words of JSON."""
+    rejected = parse(f'{{"completion": {value}}}')
+    assert isinstance(rejected, Rejected)
+    assert rejected.error == f"completion must be text or a list of chat messages, not a JSON {kind}"
+
+
 def test_mapped_columns_are_watched() -> None:
     """A mapped column counts as unseen until a row has it."""
     columns = Columns({"reference": "answer"})
