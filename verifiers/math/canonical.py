@@ -22,7 +22,7 @@ from .modular import PRIMES, Field, NotModularError, VanishesError, fingerprint
 from .nodes import Node, symbols
 from .options import DEFAULT, MathOptions
 from .reading import read
-from .words import is_product, key, squeezed
+from .words import is_product, is_symbols, key, squeezed
 
 _LONG = 200
 _FAR = 400
@@ -40,12 +40,16 @@ def canonical(answer: str, options: MathOptions = DEFAULT) -> str:
     if reading.node is None or (
         reading.words and not (is_product(reading.text) or reading.node.op not in ("sym", "mul"))
     ):
-        return _short("t:" + key(reading.text) if reading.words else "x:" + squeezed(reading.text))
+        return _short("t:" + _words(reading.text) if reading.words else "x:" + squeezed(reading.text))
     fuel.refill()
     try:
         return _short(_key(reading.node, options))
     except (UndefinedError, RecursionError, fuel.ExhaustedError):
         return _short("x:" + squeezed(reading.text))
+
+
+def _words(text: str) -> str:
+    return squeezed(text) if is_symbols(text) else key(text)
 
 
 def _short(text: str) -> str:

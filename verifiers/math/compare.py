@@ -184,7 +184,7 @@ def _nodes(reference: Reading, answer: Reading, expected: Node, given: Node, opt
     if decision.equal is None:
         return None
     if not decision.equal and options.decimal_comma:
-        expected_again, given_again = _decimal_comma(reference, expected), _decimal_comma(answer, given)
+        expected_again, given_again = _decimal_comma(reference, expected, 2), _decimal_comma(answer, given)
         if (expected_again is not expected) != (given_again is not given) and "num" in (expected.op, given.op):
             second = scalars.equal(expected_again, given_again)
             if second.equal:
@@ -214,14 +214,19 @@ def _algebra_may_help(expected: Node, given: Node) -> bool:
     ) or bool(nodes.symbols(expected) or nodes.symbols(given))
 
 
-def _decimal_comma(reading: Reading, node: Node) -> Node:
-    """The number that `1000,99` or `1.234,56` is where a comma marks the decimals; else the node as it is."""
+def _decimal_comma(reading: Reading, node: Node, least: int = 1) -> Node:
+    """The number that `1000,99` or `1.234,56` is where a comma marks the decimals; else the node as it is.
+
+    Fewer decimals than `least` are a list, unless a lone zero stands before them (`0,5`): `2,7` has two members.
+    """
     if node.op != "list" or len(reading.text) > _LITERAL_LENGTH or "," not in reading.text:
         return node
     match = _DECIMAL_COMMA.fullmatch(words.bare(reading.text))
     if match is None:
         return node
     sign, whole, decimals = match.groups()
+    if len(decimals) < least and whole != "0":
+        return node
     size = fmpq(fmpz(whole.replace(".", "") + decimals), fmpz(10) ** len(decimals))
     return nodes.num(-size if sign else size)
 

@@ -5,11 +5,9 @@ The result is a `scalars.Decision`: yes, no (with the layer and sometimes a reas
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from flint import fmpq
 
-from . import nodes, numeric, relations, scalars, sets, units
+from . import nodes, numeric, quantities, relations, scalars, sets
 from .exact import UndefinedError, exact
 from .forms import FALSE, argument_of, is_function_name
 from .nodes import Node, contains, replace, symbols
@@ -22,8 +20,6 @@ UNSETTLED = Decision(None, "structure", "too_complex")
 MAX_PAIRS = 4_000
 _FEW = 12
 """Pairs of members that are simply all compared."""
-
-_WRAPPERS = frozenset({"unit", "money", "percent", "degree"})
 
 
 def compare(reference: Node, answer: Node, options: MathOptions) -> Decision:
@@ -38,19 +34,11 @@ def compare(reference: Node, answer: Node, options: MathOptions) -> Decision:
         return _equations(reference, answer)
     if reference.op == "system" or answer.op == "system":
         return _systems(reference, answer, options)
-    if reference.op in _WRAPPERS or answer.op in _WRAPPERS:
-        return _quantities(reference, answer, options)
+    if reference.op in quantities.WRAPPERS or answer.op in quantities.WRAPPERS:
+        return quantities.same(reference, answer, options, compare)
     if reference.op in nodes.STRUCTURES or answer.op in nodes.STRUCTURES:
         return _structures(reference, answer, options)
     return _scalars(reference, answer, options)
-
-
-def _any(decisions: list[Decision]) -> Decision:
-    """The first yes, else an unsettled one, else the last no."""
-    for decision in decisions:
-        if decision.equal:
-            return decision
-    return next((each for each in decisions if each.equal is None), decisions[-1])
 
 
 def _all(pairs: list[tuple[Node, Node]], options: MathOptions) -> Decision:
@@ -91,6 +79,10 @@ def _two_named(reference: Node, answer: Node, options: MathOptions) -> Decision:
     a, b = reference.args[0], answer.args[0]
     if reference.value == answer.value:
         return compare(a, b, options)
+    if _functions(reference.args[1]) != _functions(answer.args[1]):
+        return NO  # |x| = 5 says something else than x = 5
+    if "residue" in (a.op, b.op):
+        return NO if reference.value in "xyz" and answer.value in "xyz" else compare(a, b, options)
     if is_function_name(reference.value) and is_function_name(answer.value):
         old, new = argument_of(answer.value), argument_of(reference.value)
         if old and new and old != new and new not in symbols(b):
@@ -101,6 +93,15 @@ def _two_named(reference: Node, answer: Node, options: MathOptions) -> Decision:
             relations.same_equation((reference.args[1], reference.args[2]), (answer.args[1], answer.args[2]))
         )
     return compare(a, b, options)
+
+
+def _functions(name: Node) -> list[str]:
+    """The functions in a name, but for the length of a segment (`|AB|`)."""
+    return [
+        each.value
+        for each in nodes.walk(name)
+        if each.op == "call" and not (each.value == "abs" and all(letter[0].isupper() for letter in symbols(each)))
+    ]
 
 
 def _decided(verdict: bool | None) -> Decision:
@@ -126,10 +127,13 @@ def _systems(reference: Node, answer: Node, options: MathOptions) -> Decision:
             return NO
         return _unordered(reference.args, answer.args, options)
     system, other = (reference, answer) if reference.op == "system" else (answer, reference)
+    if other.op == "list" and "or" in other.value and not _indexed(system):
+        return NO  # values of one name
     if other.op == "list" or (other.op == "tuple" and other.value in ("()", "<>", "[]")):
         if len(other.args) != len(system.args):
             return NO
-        pairs = list(zip(system.args, other.args, strict=True))
+        stated = system is reference and not set(system.value) <= {"x", "y", "z"}
+        pairs = list(zip(system.args if stated else _in_order(system), other.args, strict=True))
         decision = _all(pairs if system is reference else [(b, a) for a, b in pairs], options)
         if decision.equal is not True and _indexed(system) and other.op == "list":
             return _unordered(reference.args, answer.args, options)
@@ -139,90 +143,17 @@ def _systems(reference: Node, answer: Node, options: MathOptions) -> Decision:
     return NO
 
 
+def _in_order(system: Node) -> tuple[Node, ...]:
+    """The values as a pair without names has them: plain letters by the alphabet, other names as they were given."""
+    if not all(len(name.split("_")[0]) == 1 for name in system.value):
+        return system.args
+    order = sorted(range(len(system.value)), key=lambda i: (system.value[i].split("_")[0], len(system.value[i]), i))
+    return tuple(system.args[i] for i in order)
+
+
 def _indexed(system: Node) -> bool:
     """`x_1 = ..., x_2 = ...`: one letter, numbered, in no order that matters."""
     return len({name.split("_")[0] for name in system.value}) == 1
-
-
-# -- quantities ----------------------------------------------------------------------------------------------------
-
-
-def _quantities(reference: Node, answer: Node, options: MathOptions) -> Decision:
-    if "percent" in (reference.op, answer.op):
-        return _percent(reference, answer, options)
-    if "degree" in (reference.op, answer.op):
-        return _degrees(reference, answer, options)
-    left, right = _measured(reference), _measured(answer)
-    if left is None or right is None:  # one has a unit
-        phrase = left or right or ""
-        core_a = reference.args[0] if left else reference
-        core_b = answer.args[0] if right else answer
-        if options.units == "required":
-            return NO
-        if phrase.startswith("?") and not (left and units.is_thing(phrase[1:])):
-            return NO
-        return compare(core_a, core_b, options)
-    a, b = reference.args[0], answer.args[0]
-    if left.casefold() == right.casefold():
-        return compare(a, b, options)
-    first, second = _measure(left), _measure(right)
-    if first and second:
-        if first.dimension != second.dimension:
-            return NO
-        ratio = second.factor / first.factor
-        return compare(a, nodes.mul(nodes.num(fmpq(ratio.numerator, ratio.denominator)), b), options)
-    if (first or second) and not _generic(left, right):
-        return NO
-    known = all(phrase.startswith("?") is False for phrase in (left, right)) or _generic(left, right)
-    if known and left != "pm" and right != "pm" and left != "am" and right != "am":
-        return compare(a, b, options)
-    return NO
-
-
-def _measured(node: Node) -> str | None:
-    if node.op == "money":
-        return f"${node.value}"
-    return str(node.value) if node.op == "unit" else None
-
-
-def _measure(phrase: str) -> units.Unit | None:
-    if phrase.startswith("$"):
-        return units.Unit(phrase[1:] + ":1", Fraction(1))
-    return units.measure(phrase)
-
-
-def _generic(left: str, right: str) -> bool:
-    return any(phrase.split()[-1] in ("unit", "units") for phrase in (left, right) if phrase.split())
-
-
-def _percent(reference: Node, answer: Node, options: MathOptions) -> Decision:
-    if reference.op == answer.op:
-        return compare(reference.args[0], answer.args[0], options)
-    percent, other = (reference, answer) if reference.op == "percent" else (answer, reference)
-    if other.op in ("unit", "money", "degree"):
-        return NO
-    ratio = nodes.div(percent.args[0], nodes.num(100))
-    forms = [ratio] if options.percent == "required" else [percent.args[0], ratio]
-    return _any(
-        [compare(form, other, options) if percent is reference else compare(other, form, options) for form in forms]
-    )
-
-
-def _degrees(reference: Node, answer: Node, options: MathOptions) -> Decision:
-    decisions = []
-    if options.degrees in ("either", "degrees"):
-        bare = [node.args[0] if node.op == "degree" else node for node in (reference, answer)]
-        decisions.append(compare(bare[0], bare[1], options))
-    if options.degrees in ("either", "radians") and reference.op != answer.op:
-        turned = [_radians(node) for node in (reference, answer)]
-        decisions.append(compare(turned[0], turned[1], options))
-    if options.degrees == "radians" and reference.op == answer.op:
-        decisions.append(compare(reference.args[0], answer.args[0], options))
-    return _any(decisions)
-
-
-def _radians(node: Node) -> Node:
-    return nodes.mul(node.args[0], Node("div", (nodes.PI, nodes.num(180)))) if node.op == "degree" else node
 
 
 # -- structures ----------------------------------------------------------------------------------------------------
@@ -236,6 +167,8 @@ def _structures(reference: Node, answer: Node, options: MathOptions) -> Decision
         return _matrices(reference, answer, options)
     if "ratio" in (a, b):
         return _ratios(reference, answer)
+    if "residue" in (a, b):
+        return _residues(reference, answer)
     setlike = sets.is_setlike(reference), sets.is_setlike(answer)
     if any(setlike):
         return _sets(reference, answer, setlike, options)
@@ -245,7 +178,8 @@ def _structures(reference: Node, answer: Node, options: MathOptions) -> Decision
         return _collections(reference, answer, options)
     if {a, b} == {"list", "tuple"}:
         pair = reference if a == "tuple" else answer
-        if pair.value in ("()", "<>") and len(reference.args) == len(answer.args):
+        alternatives = "or" in (reference if a == "list" else answer).value
+        if pair.value in ("()", "<>") and len(reference.args) == len(answer.args) and not alternatives:
             return _all(list(zip(reference.args, answer.args, strict=True)), options)
         return NO
     if a in ("list", "set") and len(reference.args) == 1:
@@ -385,6 +319,18 @@ def _matrices(reference: Node, answer: Node, options: MathOptions) -> Decision:
     if reference.op != answer.op or reference.value != answer.value:
         return NO
     return _all(list(zip(reference.args, answer.args, strict=True)), options)
+
+
+def _residues(reference: Node, answer: Node) -> Decision:
+    """Classes are equal with their moduli; a number stands for a class that it is written for, or the least of."""
+    if reference.op == answer.op:
+        (a, m), (b, n) = reference.args, answer.args
+        same = scalars.equal(m, n)
+        return same if same.equal is not True else scalars.equal(Node("mod", (a, m)), Node("mod", (b, n)))
+    (a, m), number = (reference.args, answer) if reference.op == "residue" else (answer.args, reference)
+    if number.op in nodes.STRUCTURES or symbols(number):
+        return NO
+    return scalars.best([scalars.equal(a, number), scalars.equal(Node("mod", (a, m)), number)])
 
 
 def _ratios(reference: Node, answer: Node) -> Decision:

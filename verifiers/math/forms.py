@@ -97,11 +97,13 @@ def name_of(node: Node) -> str | None:
 
 def is_function_name(name: str) -> bool:
     """`f(x)`, `W(n)` (read as a product of two letters), or `y`: whatever a formula is given for."""
+    name = name.replace("'", "")
     return "(" in name[1:] or name == "y" or (len(name) == 2 and name[0] in _FUNCTION_LETTERS)
 
 
 def argument_of(name: str) -> str | None:
     """`x` of `f(x)` or of `fx`."""
+    name = name.replace("'", "")
     if name.endswith(")") and "(" in name[1:]:
         inner = name[name.index("(", 1) + 1 : -1]
         return inner if inner.isalpha() else None
@@ -110,10 +112,13 @@ def argument_of(name: str) -> str | None:
 
 def _chain(node: Node, policy: str) -> Node:
     if any(relation not in ("=", "~") for relation in node.value):
+        if node.value == ("==",) and node.args[1].op == "residue" and name_of(node.args[0]) is not None:
+            return Node("named", (node.args[1], node.args[0], node.args[1]), name_of(node.args[0]))
         if any(part.op == "ratio" for part in node.args):
             raise UnreadableError("a ratio has no order")
         return node
     relations, parts = list(node.value), [_plain(part) for part in node.args]
+    parts[:-1] = [Node("mod", part.args) if part.op == "residue" else part for part in parts[:-1]]
     worked = {_plain(part) for part in node.args if part.op == "worked"}
     first = name_of(parts[0])
     if "~" in relations:
@@ -121,6 +126,8 @@ def _chain(node: Node, policy: str) -> Node:
         if cut == 0 and first is not None:
             relations[0] = "="
             cut = relations.index("~") if "~" in relations else len(relations)
+        if first is None and not all(_rounds(parts[cut], each) for each in parts[cut + 1 :]):
+            return FALSE
         relations, parts = relations[:cut], parts[: cut + 1]
         if not relations:
             return shape(parts[0], policy)
@@ -131,7 +138,8 @@ def _chain(node: Node, policy: str) -> Node:
         value = shape(values[-1], policy)
         if value.op in ("false", "named", "chain"):
             return FALSE
-        if len(parts) == 2 and name_of(parts[1]) is not None:
+        formula = is_function_name(first) and nodes.contains(parts[1], "call")  # f(x) = sin x
+        if len(parts) == 2 and name_of(parts[1]) is not None and not formula:
             return Node("equation", tuple(parts))
         return Node("named", (value, parts[0], values[-1]), first)
     last = name_of(parts[-1])
@@ -171,6 +179,27 @@ def _agree(first: Node, second: Node) -> bool:
     return first == second or scalars.equal(first, second).equal is True
 
 
+def _rounds(value: Node, rounded: Node) -> bool:
+    """Whether what follows an approximation sign agrees with the value before it, to its own last digit."""
+    value, rounded = _bare(value), _bare(rounded)
+    if rounded.op != "num":
+        return _agree(value, rounded)
+    number: fmpq = rounded.value
+    ten, unit = fmpq(10), fmpq(1)
+    while (number / unit).q != 1 and unit.q.bit_length() < 200:
+        unit /= ten
+    while unit >= 1 and number != 0 and (number / (unit * ten)).q == 1:
+        unit *= ten
+    if (number / unit).q != 1:  # not a decimal
+        unit = fmpq(1, number.q)
+    cut = number + (unit if number >= 0 else -unit)
+    low, high, exact, last = (
+        scalars.order(value, Node("num", (), bound)) for bound in (number - unit / 2, number + unit / 2, number, cut)
+    )
+    rounded_so = low in (0, 1) and high in (0, -1)
+    return rounded_so or {exact, last} == {1, -1}  # the other is cut off
+
+
 def _bare(node: Node) -> Node:
     while node.op in ("unit", "money", "percent", "degree"):
         node = node.args[0]
@@ -204,7 +233,7 @@ def _named_list(items: list[Node], separators: tuple[str, ...]) -> Node:
         if period < len(names) and len(names) % period == 0 and names == names[:period] * (len(names) // period):
             rows = [items[i : i + period] for i in range(0, len(items), period)]
             return Node("list", tuple(Node("tuple", tuple(item.args[0] for item in row), "()") for row in rows), ";")
-        if len(set(names)) == len(names):
+        if len(set(names)) == len(names) and "or" not in separators:
             return Node("system", tuple(item.args[0] for item in items), tuple(names))
         return Node("list", tuple(items), separators)
     if items[0].op == "named" and all(item.op not in ("named", "equation", "chain") for item in items[1:]):

@@ -9,7 +9,7 @@ Operators, with their arguments and value:
   `binom`, `mod`, `degree`, `pm` (value: +1 for `\pm`, -1 for `\mp`), `based` (value: digits and base),
   `big` (value: sum, prod, int, lim: kept whole);
 * structures: `tuple` (value: the two brackets), `set`, `list` (value: separators), `matrix` (value: rows and
-  columns), `union`, `inter`, `minus`, `domain` (value: R, Z, ...), `ratio`;
+  columns), `union`, `inter`, `minus`, `domain` (value: R, Z, ...), `ratio`, `residue` (a class: number, modulus);
 * statements: `chain` (value: the relations between its arguments; a member that shows working is wrapped in
   `worked`), `in`;
 * wrappers: `percent`, `unit` (value: phrase), `money` (value: currency), `text` (value: words).
@@ -155,5 +155,7 @@ def replace(node: Node, rewrite: Callable[[Node], Node | None]) -> Node:
     return Node(node.op, tuple(replace(arg, rewrite) for arg in node.args), node.value)
 
 
-STRUCTURES = frozenset("tuple set list matrix union inter minus domain chain in text unit money percent ratio".split())
+STRUCTURES = frozenset(
+    "tuple set list matrix union inter minus domain chain in text unit money percent ratio residue".split()
+)
 """Operators that are not scalars."""

@@ -15,7 +15,7 @@ from .atoms import OPENERS, RELATIONS, Atoms, TooDeepError, UnreadableError
 from .nodes import Node, add, div, mul, neg, num
 from .numerals import Token
 from .tokens import TooManyTokensError, tokenize
-from .units import CURRENCY, MAGNITUDES, ORDINALS
+from .units import CURRENCY, MAGNITUDES, ORDINALS, POWER_WORDS
 
 MAX_TREE = 150
 """Operators that may stand above one another; the comparing layers recurse."""
@@ -161,6 +161,8 @@ class _Parser(Atoms):
             token = self.tokens[self.at]
             if token.kind == "op":
                 if token.value == "%":
+                    if node.op == "percent":
+                        raise UnreadableError("percent of percent")
                     self.at += 1
                     node = Node("percent", (node,))
                     continue
@@ -213,7 +215,7 @@ class _Parser(Atoms):
                 self.at += 1
                 words.append(token.value)
             else:
-                if len(words) > _UNIT_WORDS:
+                if len(words) > _UNIT_WORDS or all(word in POWER_WORDS for word in words):
                     raise UnreadableError("unit")
                 return " ".join(word for word in words if word)
 
@@ -271,12 +273,12 @@ class _Parser(Atoms):
             elif value in ("mod", "pmod"):
                 self.at += 1
                 modulus = self.product()
-                terms = [Node("mod", (add(terms), modulus))]
+                terms = [Node("mod" if value == "mod" else "residue", (add(terms), modulus))]
             elif value == "(" and self.tokens[self.at + 1] == ("op", "mod", self.tokens[self.at + 1].spaced):
                 self.at += 2
                 modulus = self.sum()
                 self.expect(")")
-                terms = [Node("mod", (add(terms), modulus))]
+                terms = [Node("residue", (add(terms), modulus))]
             else:
                 return add(terms) if len(terms) > 1 else terms[0]
 
@@ -379,9 +381,18 @@ class _Parser(Atoms):
                 self.at += 1
                 node = div(node, num(100))
             elif value == "'":
-                self.at += 1
+                node = self._primed(node)
             else:
                 return node
+
+    def _primed(self, node: Node) -> Node:
+        """A name with the primes at hand; what is not a name would be a derivative."""
+        primes = ""
+        while self.take("'"):
+            primes += "'"
+        if node.op != "sym":
+            raise UnreadableError("prime")
+        return Node("sym", (), node.value + primes)
 
     def _operand_follows(self) -> bool:
         token = self.tokens[self.at + 1]
@@ -394,13 +405,15 @@ class _Parser(Atoms):
         braced = first.kind == "op" and first.value == "{"
         mark = second if braced else first
         if mark.value == "circ" or (mark.kind == "op" and mark.value == "'"):
-            self.at += 1
+            if mark.value == "'":
+                self.at += braced
+                base = self._primed(base)
+            else:
+                self.at += 1 + braced
+                base = Node("degree", (base,))
             if braced:
-                self.at += 1
-                while self.take("'"):
-                    pass
                 self.expect("}")
-            return Node("degree", (base,)) if mark.value == "circ" else base
+            return base
         if mark.kind in ("word", "unit") and mark.value in ORDINALS:
             self.at += 1
             if braced:

@@ -21,6 +21,7 @@ _KNOWN = frozenset(
     vocabulary.SKIPPED | vocabulary.TRANSPARENT | vocabulary.SKIPPED_WITH_ARGUMENT | vocabulary.GREEK
     | set(vocabulary.FUNCTIONS) | set(vocabulary.OPERATORS) | set(vocabulary.CONSTANTS) | vocabulary.NAMED_SETS
     | set("frac dfrac tfrac cfrac binom dbinom tbinom sqrt overline bar begin end mathbb not".split())
+    | set("cancel bcancel xcancel sout".split())
 )  # fmt: skip
 
 

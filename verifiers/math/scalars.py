@@ -23,6 +23,14 @@ class Decision(NamedTuple):
     reason: str | None = None
 
 
+def best(decisions: list[Decision]) -> Decision:
+    """The first yes, else an unsettled one, else the last no."""
+    for decision in decisions:
+        if decision.equal:
+            return decision
+    return next((each for each in decisions if each.equal is None), decisions[-1])
+
+
 def equal(first: Node, second: Node) -> Decision:
     """Compare two scalars. `reason` is `undefined`, `too_large` or `too_complex` where equality fails by it."""
     try:

@@ -162,10 +162,10 @@ def _simple(left: Node, relation: str, right: Node) -> Pieces:
         return _half_line(relation, right)
     if right.op == "sym" and not symbols(left):
         return _half_line(FLIPPED[relation], left)
-    if left.op == "call" and left.value == "abs" and left.args[0].op == "sym" and not symbols(right):
-        return _absolute(relation, right)
-    if right.op == "call" and right.value == "abs" and right.args[0].op == "sym" and not symbols(left):
-        return _absolute(FLIPPED[relation], left)
+    if left.op == "call" and left.value == "abs" and not symbols(right):
+        return _absolute(relation, left.args[0], right)
+    if right.op == "call" and right.value == "abs" and not symbols(left):
+        return _absolute(FLIPPED[relation], right.args[0], left)
     names = symbols(left) | symbols(right)
     if len(names) != 1:
         if left.op == "sym" and left.value not in symbols(right):
@@ -256,12 +256,18 @@ def _half_line(relation: str, end: Node) -> Pieces:
     return [Piece(_NEGATIVE_INF, False, end, False), Piece(end, False, INF, False)]
 
 
-def _absolute(relation: str, size: Node) -> Pieces:
-    """`|x| < a` and its like."""
+def _absolute(relation: str, inner: Node, size: Node) -> Pieces:
+    """`|x| < a`, `|2x - 1| >= a` and their like."""
+    if inner.op != "sym":
+        if relation not in ("<", "<=", ">", ">=") or scalars.order(size, nodes.ZERO) in (None, -1):
+            raise NotASetError
+        above = _normal(_simple(inner, relation, size))
+        below = _normal(_simple(inner, FLIPPED[relation], neg(size)))
+        return _intersection(above, below) if relation in ("<", "<=") else above + below
     positive = Piece(nodes.ZERO, True, INF, False)
-    inner = _intersection(_normal(_half_line(relation, size)), [positive])
-    mirrored = [Piece(neg(p.high), p.high_closed, neg(p.low), p.low_closed) for p in inner]
-    return mirrored + inner
+    right = _intersection(_normal(_half_line(relation, size)), [positive])
+    mirrored = [Piece(neg(p.high), p.high_closed, neg(p.low), p.low_closed) for p in right]
+    return mirrored + right
 
 
 def _compare(first: Node, second: Node) -> int:

@@ -6,6 +6,7 @@ single letters are units only inside `\text{...}`: elsewhere they are variables.
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -60,7 +61,7 @@ def _make() -> dict[str, Unit]:
         ("data", {"1": "bit bits", "8": "byte bytes B", "8000": "kB KB", "8000000": "MB", "8000000000": "GB"}),
         ("angle", {"1": "rad rads radian radians"}),
         ("dollar", {"1": "dollar dollars usd USD buck bucks", "1/100": "cent cents penny pennies",
-                    "1/4": "quarter quarters", "1/10": "dime dimes", "1/20": "nickel nickels"}),
+                    "1/10": "dime dimes", "1/20": "nickel nickels"}),
         ("euro", {"1": "euro euros eur EUR"}),
         ("yuan", {"1": "yuan rmb RMB cny CNY"}),
         ("rupee", {"1": "rupee rupees rs Rs INR"}),
@@ -102,7 +103,7 @@ COUNTED = frozenset(
     weekend weekends item items object objects thing things share shares bean beans seed seeds bolt bolts
     bead beads ribbon ribbons rope ropes stick sticks rock rocks shell shells gift gifts present presents
     balloon balloons lego legos puzzle puzzles handshake handshakes outcome outcomes event events sequence sequences
-    function functions zero zeros zeroes dot dots hop hops jump jumps score scores kid kids fruit fruits
+    function functions zero zeros zeroes dot dots hop hops jump jumps scores kid kids fruit fruits
     vegetable vegetables potato potatoes tomato tomatoes lemon lemons lime limes pear pears peach peaches grape grapes
     mango mangoes mangos watermelon watermelons sweets loaf loaves biscuits drinks toppings flavors colors colours
     inhabitants residents citizens families pets eagles frogs bees ants spiders snakes fans pupils trucks boats ships
@@ -120,9 +121,17 @@ CURRENCY = {"$": "dollar", "euro": "euro", "pounds": "sterling", "yen": "yen", "
 ORDINALS = frozenset({"st", "nd", "rd", "th"})
 PERCENT_WORDS = frozenset({"percent", "percentage", "pct", "percents"})
 DEGREE_WORDS = frozenset({"degree", "degrees", "deg", "degs"})
+TEMPERATURES = frozenset({"c", "f", "celsius", "fahrenheit", "centigrade"})
+"""What may follow a degree sign that is no angle's."""
+
 CLOCK_WORDS = frozenset({"am", "pm", "a.m", "p.m", "a.m.", "p.m.", "AM", "PM"})
 
-_POWER_WORDS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cubed": 3, "cu": 3}
+POWER_WORDS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cubed": 3, "cu": 3}
+_PLURALS = {
+    "people": "person", "children": "child", "men": "man", "women": "woman", "vertices": "vertex", "feet": "foot",
+    "loaves": "loaf", "knives": "knife", "leaves": "leaf", "halves": "half", "mice": "mouse", "geese": "goose",
+}  # fmt: skip
+_ANYTHING = frozenset("unit item object thing".split())
 _NOT_A_THING = frozenset(
     """is are was be not no or and if when where for wrong right correct incorrect maybe false true than then but nor
     neither except unless hundred thousand million billion trillion dozen percent half halves third thirds quarter
@@ -133,7 +142,7 @@ _NOT_A_THING = frozenset(
 
 def is_unit_word(word: str) -> bool:
     """Whether this word, written after a number, names a known unit or counted thing."""
-    return word in UNITS or word.lower() in UNITS or word.lower() in COUNTED or word.lower() in _POWER_WORDS
+    return word in UNITS or word.lower() in UNITS or word.lower() in COUNTED or word.lower() in POWER_WORDS
 
 
 def is_thing(phrase: str) -> bool:
@@ -143,6 +152,36 @@ def is_thing(phrase: str) -> bool:
     """
     words = phrase.lower().replace("^", " ").split()
     return 0 < len(words) <= 4 and not any(word in _NOT_A_THING for word in words)
+
+
+def same_thing(reference: str, answer: str) -> bool:
+    """Whether two phrases, not both measures, may name one thing: `eggs` and `egg`, `red marbles` and `marbles`.
+
+    `units` and `items` may be anything. An answer may leave out words of the reference; words of its own must be known.
+    """
+    ours, theirs = _stems(reference), _stems(answer)
+    if "?" in reference[:1] and not is_thing(reference[1:]):
+        return False
+    if theirs <= ours:
+        return not measure(reference)
+    if answer.startswith("?") or CLOCK_WORDS & (ours | theirs):
+        return False
+    return bool((ours | theirs) & _ANYTHING) or (ours <= theirs and not measure(answer))
+
+
+def _stems(phrase: str) -> set[str]:
+    """The words of a phrase by their stems, ways to do something under one name."""
+    stems = {_stem(word) for word in phrase.lstrip("?").casefold().split()}
+    return stems - _WAYS | {"way"} if stems & _WAYS else stems
+
+
+def _stem(word: str) -> str:
+    """What the singular and the plural of a noun share: `cooky` of `cookies`, `box` of `boxes`, `cas` of `cases`."""
+    word = re.sub(r"(?<![su])s$", "", _PLURALS.get(word, word))
+    return re.sub(r"(?<=[sxzho])e$", "", re.sub(r"ie$", "y", word))
+
+
+_WAYS = frozenset(map(_stem, "way case combination permutation arrangement possibility choice outcome".split()))
 
 
 def measure(phrase: str) -> Unit | None:
@@ -158,7 +197,7 @@ def measure(phrase: str) -> Unit | None:
         if token in ("per", "a", "an"):
             sign, last = -1, None
             continue
-        power = _POWER_WORDS.get(token.lower())
+        power = POWER_WORDS.get(token.lower())
         if power is not None and token.lower() not in ("squared", "cubed"):
             pending = power
             continue

@@ -41,7 +41,7 @@ SKIPPED_WITH_ARGUMENT = frozenset("color hspace vspace hphantom phantom label ta
 TRANSPARENT = frozenset(
     """boxed fbox framebox mathbf boldsymbol bm mathit mathrm mathsf mathtt mathnormal mathcal mathscr mathfrak
     underline textbf textit textrm textsf texttt textnormal text mbox hbox textup emph operatorname mathop ensuremath
-    vec hat widehat tilde widetilde overrightarrow underbrace overbrace cancel bold uline mathstrut smash mathopen
+    vec hat widehat tilde widetilde overrightarrow underbrace overbrace bold uline mathstrut smash mathopen
     mathclose mathord mathrel mathbin""".split()
 )
 """Commands that stand for their argument."""

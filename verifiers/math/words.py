@@ -96,6 +96,16 @@ def is_product(text: str) -> bool:
     )
 
 
+def is_symbols(text: str) -> bool:
+    """Whether letters may be mathematics, so that their case matters: `AB`, `Rr`, `sin A`, `log N`; not `Anna`."""
+    return all(
+        len(word) == 1
+        or word in vocabulary.FUNCTIONS
+        or (is_product(word) and not (len(word) > 2 and word.istitle() and "a" in word.lower()))
+        for word in bare(text).split()
+    )
+
+
 def option_letter(text: str) -> str | None:
     """`D` for `(D) Alina`, `C Cecile`, `B. 42`: one option named with its text.
 
