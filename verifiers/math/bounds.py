@@ -12,11 +12,15 @@ from typing import NamedTuple
 
 from flint import fmpz
 
+from . import fuel
 from .exact import UndefinedError, exact
 from .nodes import Node
 
 Level = tuple[int, float]
 """`(h, m)`: `h` times `2^` applied to `m`; normalised so that `m < 1000` (and `m >= 9.9` when h > 0)."""
+
+_STEP = 3.0
+"""Work counted for a node."""
 
 _TOP = 1000.0
 _BOTTOM = math.log2(_TOP)
@@ -113,6 +117,7 @@ def _times(a: float | Level, b: Level) -> float | Level:
 
 def bounds(node: Node) -> Bounds:
     """Bounds of a real constant; raises `UnboundedError`."""
+    fuel.spend(_STEP)
     number = exact(node)
     if number is not None:
         if number == 0:

@@ -18,6 +18,9 @@ from . import fuel
 from .exact import NotExactError, UndefinedError, exact, integer
 from .nodes import Node
 
+_STEP = 0.5
+"""Work counted for a node."""
+
 
 class NotModularError(Exception):
     """Not a rational expression."""
@@ -128,6 +131,7 @@ class Field:
 
     def __call__(self, node: Node) -> int:
         """The residue; raises `NotModularError` or `VanishesError`."""
+        fuel.spend(_STEP)
         p, op = self.p, node.op
         if op == "num":
             number: fmpq = node.value

@@ -48,6 +48,9 @@ I = Node("const", (), "i")  # noqa: E741 - the imaginary unit
 INF = Node("const", (), "inf")
 EMPTY = Node("set")
 
+_STEP = 0.3
+"""Work counted for a node that is rebuilt."""
+
 MAX_SIZE = 5_000
 """Nodes of a tree in which parts are repeated."""
 
@@ -147,6 +150,7 @@ def symbols(node: Node) -> set[str]:
 
 def replace(node: Node, rewrite: Callable[[Node], Node | None]) -> Node:
     """Rebuild the tree; `rewrite` gives a node's replacement, or None to descend."""
+    fuel.spend(_STEP)
     new = rewrite(node)
     if new is not None:
         return new

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from flint import fmpq, fmpq_poly, fmpz_poly
 
-from . import nodes
+from . import fuel, nodes
 from .exact import NotExactError, UndefinedError, exact, integer
 from .nodes import Node
 
@@ -49,6 +49,7 @@ def factored(node: Node, name: str) -> Factored:
     numerator = polynomial.numer()
     if any(int(c.bit_length()) > MAX_BITS for c in numerator.coeffs()):
         raise NotPolynomialError
+    fuel.spend(20 * polynomial.degree())
     content, parts = numerator.factor()
     sign, factors = (1 if content > 0 else -1), []
     for part, multiplicity in parts:
@@ -61,6 +62,7 @@ def factored(node: Node, name: str) -> Factored:
 
 
 def _polynomial(node: Node, name: str) -> fmpq_poly:
+    fuel.spend(1)
     op = node.op
     if op == "sym" and node.value == name:
         return fmpq_poly([0, 1])
