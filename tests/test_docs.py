@@ -2,7 +2,7 @@ r"""The documents are true where a machine can tell: links lead somewhere, and f
 
 A block fenced as `sh` is a list of commands, one a line (`\` at the end continues it); `# exit status 1` behind one
 says that it should fail. Blocks fenced as `python` are whole programs; a comment on the first line may name the file
-that a later block of the page imports. `text` is for everything else.
+that a later block of the page imports; one called `test_*.py` is run by pytest. `text` is for everything else.
 """
 
 from __future__ import annotations
@@ -131,8 +131,9 @@ def test_programs_run(page: str, workplace: Path) -> None:
             named = re.match(r"# (\w+\.py)$", block.text, flags=re.MULTILINE)
             program = named[1] if named else f"program_{block.number}.py"
             (workplace / program).write_text(block.text)
-            result = shell(f"PYTHONPATH=. python -P {program}", workplace)
-            assert result.returncode == 0, result.stderr
+            runner = "pytest -q --rootdir=." if program.startswith("test_") else "python -P"
+            result = shell(f"PYTHONPATH=. {runner} {program}", workplace)
+            assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_demo_scores_the_examples(workplace: Path) -> None:
