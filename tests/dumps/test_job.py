@@ -267,7 +267,7 @@ def test_an_input_that_differs_inside_is_refused(tmp_path: Path, score: Scoring)
     interrupted(score, source, tmp_path / "out.jsonl", "Quick", 6000)
     rows[4000]["completion"] = rows[4000]["completion"].replace("The", "Der")
     write(source, rows)
-    with pytest.raises(DumpError, match=r"differs at line 4001.*--restart"):
+    with pytest.raises(DumpError, match=r"differs at line 4001 from when .*/out.jsonl.part was begun; --restart"):
         score(source, tmp_path / "out.jsonl")
 
 

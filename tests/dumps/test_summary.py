@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rewarden.core.verdict import Trace
 from rewarden.dumps.progress import Progress, Stage
-from rewarden.dumps.summary import SLOWEST, Summary, Times
+from rewarden.dumps.summary import SHOWN, SLOWEST, Summary, Times
 
 REWARDS = st.none() | st.sampled_from([0.0, 1.0, 0.5])
 ROWS = st.lists(st.tuples(REWARDS, st.none() | st.sampled_from("abcd")), max_size=40)
@@ -79,3 +79,32 @@ def test_time_left_leaves_out_what_was_there() -> None:
     progress.seconds = 10.0
     assert progress.rows_per_s == 10.0
     assert progress.seconds_left == pytest.approx(40.0)
+
+
+def test_shares_are_rounded() -> None:
+    """The summary as JSON has no digits that say nothing."""
+    summary = Summary()
+    for group in "aab":
+        summary.add(1.0, "scored", None, group)
+    summary.add(0.0, "scored", None, "a")
+    summary.add(0.0, "scored", None, "c")
+    assert summary.to_dict()["no_signal_share"] == 0.666667
+
+
+def test_rejections_are_bounded_and_counted() -> None:
+    """Only the first rejected rows are described, and all are counted."""
+    summary = Summary()
+    for number in range(1, 100):
+        summary.add_rejected(number, "not JSON")
+    assert summary.rejected == 99
+    assert len(summary.rejections) == SHOWN
+    assert summary.to_dict()["notes"][0] == "line 1 rejected: not JSON"
+
+
+def test_the_first_cause_is_kept() -> None:
+    """Of the rows without a reward, the first of each reason is told; what a completion caused is no such reason."""
+    summary = Summary()
+    for number, reason in enumerate(["too_complex", "scorer_error", "scorer_error", None, "worker_lost"], start=1):
+        summary.add_source(number, "math", reason, f"why {number}")
+    assert summary.causes == {"scorer_error": (2, "why 2"), "worker_lost": (5, "why 5")}
+    assert summary.scorers == {"math": 5}
