@@ -17,10 +17,11 @@ from flint import fmpq
 from . import fuel, nodes, numeric, points, scalars, sets, units
 from .compare import IN_PROCESS
 from .exact import UndefinedError, exact
-from .forms import is_function_name
+from .forms import functions_of, is_function_name
 from .modular import PRIMES, Field, NotModularError, VanishesError, fingerprint
 from .nodes import Node, symbols
 from .options import DEFAULT, MathOptions
+from .quantities import is_share
 from .reading import read
 from .words import is_product, is_symbols, key, squeezed
 
@@ -122,9 +123,12 @@ def _scalar(node: Node) -> str:
     mark = fingerprint(node)
     if mark is not None:
         return "r:" + ",".join(map(str, mark))
-    values = [numeric.digits(node, point) for point in range(points.POINTS)] if names else [None]
+    if not names:
+        return _opaque(node)
+    values = [numeric.digits(node, point) for point in range(points.POINTS)]
     if None in values[:2]:
         return _opaque(node)
+    values += [numeric.digits(node, point) for point in points.around(node, node, numeric.approximate)]
     return "n:" + ",".join(value or "-" for value in values)
 
 
@@ -143,7 +147,7 @@ def _rational(value: str) -> str | None:
 def _quantity(node: Node, options: MathOptions) -> str:
     inner = node.args[0]
     if node.op == "percent":
-        if options.percent == "required":
+        if options.percent == "required" or is_share(inner):
             return (
                 _key(nodes.div(inner, nodes.num(100)), options) if inner.op not in nodes.STRUCTURES else _opaque(node)
             )
@@ -172,6 +176,8 @@ def _quantity(node: Node, options: MathOptions) -> str:
 
 def _named(node: Node, options: MathOptions) -> str:
     value, left, right = node.args
+    if functions_of(left):
+        return f"{node.value}=" + _key(value, options)
     if (
         options.assignment == "optional"
         and node.value not in ("y", "z")

@@ -9,7 +9,7 @@ from flint import fmpq
 
 from . import nodes, numeric, quantities, relations, scalars, sets
 from .exact import UndefinedError, exact
-from .forms import FALSE, argument_of, is_function_name
+from .forms import FALSE, argument_of, functions_of, is_function_name
 from .nodes import Node, contains, replace, symbols
 from .options import MathOptions
 from .scalars import Decision
@@ -79,7 +79,7 @@ def _two_named(reference: Node, answer: Node, options: MathOptions) -> Decision:
     a, b = reference.args[0], answer.args[0]
     if reference.value == answer.value:
         return compare(a, b, options)
-    if _functions(reference.args[1]) != _functions(answer.args[1]):
+    if functions_of(reference.args[1]) != functions_of(answer.args[1]):
         return NO  # |x| = 5 says something else than x = 5
     if "residue" in (a.op, b.op):
         return NO if reference.value in "xyz" and answer.value in "xyz" else compare(a, b, options)
@@ -93,15 +93,6 @@ def _two_named(reference: Node, answer: Node, options: MathOptions) -> Decision:
             relations.same_equation((reference.args[1], reference.args[2]), (answer.args[1], answer.args[2]))
         )
     return compare(a, b, options)
-
-
-def _functions(name: Node) -> list[str]:
-    """The functions in a name, but for the length of a segment (`|AB|`)."""
-    return [
-        each.value
-        for each in nodes.walk(name)
-        if each.op == "call" and not (each.value == "abs" and all(letter[0].isupper() for letter in symbols(each)))
-    ]
 
 
 def _decided(verdict: bool | None) -> Decision:

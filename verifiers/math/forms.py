@@ -95,6 +95,16 @@ def name_of(node: Node) -> str | None:
     return None
 
 
+def functions_of(name: Node) -> list[str]:
+    """The functions in a name, but for the length of a segment (`|AB|`)."""
+    calls = [each for each in nodes.walk(name) if each.op == "call"]
+    return [
+        each.value
+        for each in calls
+        if each.value != "abs" or not all(name[0].isupper() for name in nodes.symbols(each))
+    ]
+
+
 def is_function_name(name: str) -> bool:
     """`f(x)`, `W(n)` (read as a product of two letters), or `y`: whatever a formula is given for."""
     name = name.replace("'", "")

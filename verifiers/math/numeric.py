@@ -405,7 +405,7 @@ def _at_points(first: Node, second: Node, names: frozenset[str], max_bits: int) 
         agreed += verdict is True
     if agreed < POSITIVE:
         return None
-    for turn in points.around(first, second, _approximate):
+    for turn in points.around(first, second, approximate):
         try:
             if _compare(first, second, turn, max_bits, real=True, confirm=False) is False:
                 return False
@@ -414,7 +414,7 @@ def _at_points(first: Node, second: Node, names: frozenset[str], max_bits: int) 
     return True
 
 
-def _approximate(node: Node) -> fmpq | None:
+def approximate(node: Node) -> fmpq | None:
     """A constant to some digits."""
     try:
         ball, _ = _ball(node, 0, MARGIN_BITS, real=True)
@@ -427,7 +427,7 @@ def _approximate(node: Node) -> fmpq | None:
     return fmpq(mantissa) * fmpq(2) ** int(exponent)
 
 
-def digits(node: Node, point: int, places: int = 50) -> str | None:
+def digits(node: Node, point: Point, places: int = 50) -> str | None:
     """The value at a point, rounded to `places` significant digits: equal values give equal strings."""
     with _LOCK:
         for real in (True, False):

@@ -106,14 +106,14 @@ def _percent(reference: Node, answer: Node, options: MathOptions, compare: Compa
     if other.op in ("unit", "money", "degree"):
         return NO
     ratio = nodes.div(percent.args[0], nodes.num(100))
-    share = other is reference and _is_share(reference)
+    share = other is reference and is_share(reference)
     forms = [ratio] if options.percent == "required" or share else [percent.args[0], ratio]
     return best(
         [compare(form, other, options) if percent is reference else compare(other, form, options) for form in forms]
     )
 
 
-def _is_share(node: Node) -> bool:
+def is_share(node: Node) -> bool:
     """Whether a number without a sign is a share of one, so that its percentage is a hundred times as much."""
     return scalars.order(node, nodes.ONE) in (-1, 0) and scalars.order(node, nodes.MINUS_ONE) in (1, 0)
 

@@ -6,14 +6,13 @@ to blame for a kill is known by the stage that the worker was in.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import lru_cache, partial
 from typing import Any, get_args
 
 from ...core.budget import Budget
-from ...core.extraction import Extraction, Policy, choice_letter, extract, extract_reference
+from ...core.extraction import Extraction, Policy, choice_letter, extract, extract_reference, reference_letter
 from ...core.pool import Fault, Report, stage
 from ...core.reasons import Reason
 from ...core.scorer import Prior, Resource, Scorer
@@ -36,8 +35,8 @@ _WRONG = {
 CompareOne = Callable[[str, str, MathOptions], Match | None]
 
 
-_LETTER = re.compile(r"\(?[A-J]\)?")
-"""A reference that names an option; prose may then do so too ("I think it is B")."""
+_MARKED = frozenset(["boxed", "answer_tag", "final_answer", "hash_marker"])
+"""Where an answer is marked, it is compared as it stands; a reference that is an option's letter may be met in prose."""
 
 
 class _UndecidedError(Exception):
@@ -103,8 +102,10 @@ class MathScorer(Scorer):
         except BadReferenceError as fault:
             return ungraded(Reason.BAD_REFERENCE, str(fault))
         found = extract(rollout.completion, self.policy)
-        if found.problem == "not_found" and self.policy == "lenient" and _LETTER.fullmatch(references[0]):
-            found = choice_letter(rollout.completion)
+        if self.policy == "lenient" and found.method not in _MARKED:
+            letter = reference_letter(references[0])
+            if letter is not None:
+                found, references = choice_letter(rollout.completion), (letter,)
         if found.answer is not None:
             return _verdict(self._match(references, found.answer, compare_one), found)
         if found.candidates:
