@@ -33,7 +33,8 @@ class Progress:
     seconds: float = 0.0
     """Since scoring began, without the check of rows done before."""
     _since: float = field(default_factory=monotonic)
-    _begun_at: float = 0.0
+    _first: tuple[float, float] | None = None
+    """Seconds and share when the first verdict of this run was there: what came before it says nothing of the pace."""
 
     @property
     def rows_per_s(self) -> float:
@@ -43,20 +44,24 @@ class Progress:
     @property
     def seconds_left(self) -> float | None:
         """What the rest of the input will take at the pace of this run so far; None while that cannot be known."""
-        if self.stage is not Stage.SCORING or self.fraction is None or self.fraction <= self._begun_at:
+        if self.stage is not Stage.SCORING or self.fraction is None or self._first is None:
             return None
-        return self.seconds * (1 - self.fraction) / (self.fraction - self._begun_at)
+        seconds, fraction = self._first
+        if self.fraction <= fraction:
+            return None
+        return (self.seconds - seconds) * (1 - self.fraction) / (self.fraction - fraction)
 
     def enter(self, stage: Stage) -> None:
         """Go on to another stage."""
         if self.stage is Stage.RESUMING:
             self._since = monotonic()
-            self._begun_at = self.fraction or 0.0
         self.stage = stage
 
     def update(self, fraction: float | None) -> None:
         """Note the time and tell about it."""
         if self.stage is Stage.SCORING:
             self.seconds = monotonic() - self._since
+            if self._first is None and fraction is not None and self.summary.rows > self.summary.resumed:
+                self._first = self.seconds, fraction
         self.fraction = fraction
         self.tick(self)
