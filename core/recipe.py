@@ -31,6 +31,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from . import registry
 from .errors import RecipeError, UnknownScorerError
+from .extraction import reference_letter
 from .rollout import FIELDS, describe
 from .verdict import Verdict
 
@@ -117,7 +118,7 @@ class Condition(_Strict):
 
 
 def shape(reference: Any) -> str:
-    """What a reference looks like: `letter` (one of A-J), `number`, `text`, `object`, `list` or `missing`."""
+    """What a reference looks like: `letter` (of an option: `C`, `(C)`), `number`, `text`, `object`, `list` or `missing`."""
     if reference is None:
         return "missing"
     if isinstance(reference, Mapping):
@@ -127,7 +128,7 @@ def shape(reference: Any) -> str:
     if isinstance(reference, (int, float)) and not isinstance(reference, bool):
         return "number"
     text = str(reference).strip()
-    if len(text) == 1 and "A" <= text <= "J":
+    if reference_letter(text) is not None:
         return "letter"
     return "number" if text.replace(",", "").lstrip("+-").replace(".", "", 1).isdecimal() else "text"
 

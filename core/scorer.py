@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import orjson
 
@@ -63,18 +63,18 @@ class Scorer:
     share a cache entry.
     """
 
-    name: ClassVar[str] = ""
-    version: ClassVar[str] = "1"
+    name: str = ""
+    version: str = "1"
     """Raise it whenever a verdict may change: it is part of the cache key and of what a client can pin."""
-    unit: ClassVar[Unit] = Unit.ROLLOUT
-    resource: ClassVar[Resource] = Resource.INLINE
-    reads: ClassVar[tuple[str, ...]] = ("completion", "reference")
+    unit: Unit = Unit.ROLLOUT
+    resource: Resource = Resource.INLINE
+    reads: tuple[str, ...] = ("completion", "reference")
     """The fields of a rollout that decide the verdict. Others cannot be read."""
-    libraries: ClassVar[tuple[str, ...]] = ()
+    libraries: tuple[str, ...] = ()
     """Distributions that it needs, and whose version may change a verdict."""
-    preload: ClassVar[tuple[str, ...]] = ()
+    preload: tuple[str, ...] = ()
     """Modules that a worker imports once, before it forks (CPU only)."""
-    concurrency: ClassVar[int] = 64
+    concurrency: int = 64
     """Calls under way at once (IO and SANDBOX only)."""
 
     def config(self) -> Mapping[str, Any]:

@@ -23,10 +23,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .boxes import MAX_BOXES, BoxGroup, last_box, last_group
-from .last_value import Found, is_bare, last_output, last_value, span_at
+from .last_value import Found, distinct, is_bare, last_output, last_value, span_at
 from .latex import unwrap_math, unwrap_text
 from .letters import LETTERS, listed_letters, prose_letters, short_letters
-from .statements import is_placeholder, last_hash, last_statement
+from .statements import hedged, is_placeholder, last_hash, last_statement
 from .tags import last_tag, offered_with
 from .thinking import Visible, visible
 
@@ -82,7 +82,9 @@ def _extract(text: str, policy: Policy) -> Extraction:
             late = last_statement(text, group.end, late=True)
             if late is not None:
                 return _from_found(late)
-        return _from_boxes(group)
+        found = _from_boxes(group)
+        options = hedged(found.answer, text, group.end) if policy == "lenient" and found.answer is not None else ()
+        return found if not options else Extraction(None, "boxed", options, "several_answers")
     return _from_prose(text) if policy == "lenient" else _missing()
 
 
@@ -106,6 +108,9 @@ def extract_reference(text: str) -> Extraction:
     if hashed is not None:
         return _from_found(hashed)
     if len(stripped) <= _MAX_WHOLE and "\n\n" not in stripped:
+        said = last_statement(stripped)
+        if said is not None and not said.candidates and is_bare(said.answer):
+            return _from_found(said)
         return Extraction(_without_delimiters(stripped), "whole_text")
     stated = last_statement(stripped) or last_value(stripped)
     if stated is not None:
@@ -234,10 +239,33 @@ def _from_prose(text: str) -> Extraction:
         return _answered(whole.rstrip(".").strip() or whole, "whole_text", 0, len(text))
     value = last_output(text) or last_value(text)
     if value is not None:
-        return _from_found(value)
+        before = text[max(0, value.start - 48) : value.start]
+        if _is_rejected(before, text[value.end : value.end + 4]):
+            return _missing()
+        other = _OR_BEFORE.search(before)
+        options = distinct((other["other"], value.answer)) if other is not None else ()
+        return _from_found(value._replace(candidates=value.candidates or options))
     if whole and len(whole) <= _MAX_WHOLE and len(whole.split()) <= _MAX_WORDS:
         return _answered(whole.rstrip(".").strip() or whole, "whole_text", 0, len(text))
     return _missing()
+
+
+_REJECTED = re.compile(
+    r"(?:\b(?:not|never|cannot|wrong|incorrect|suppose|supposing|assume|assuming|unless|could it be|is it)\b|n['’]t\b)"
+    r"[^\d.,;:\n]{0,24}[\s:*_$(]*$|[<>≠≤≥]\s*$",
+    re.IGNORECASE,
+)
+
+
+def _is_rejected(before: str, after: str) -> bool:
+    """Whether the text rejects the value between, bounds it, or asks about it ("not 5", "x > 5", "is it 5?")."""
+    return _REJECTED.search(before) is not None or after.lstrip(" *_$")[:1] == "?"
+
+
+_OR_BEFORE = re.compile(
+    r"(?P<other>-?\d[\d.,]*)[\s$*_)]*,?\s+(?:or|alternatively)(?:,?\s(?:maybe|possibly|perhaps))?[\s$*_(]*$",
+    re.IGNORECASE,
+)
 
 
 _LETTER = re.compile(

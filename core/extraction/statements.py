@@ -45,6 +45,14 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _OUTRIGHT = re.compile(r"[\d\\=+^/*<>]|^\W*[A-Za-z]\W*$")
+_MAX_HEDGE = 60
+_HEDGE = re.compile(
+    r"[\s$*_).,;:—–\\\]]*[\s(,;—–]+(?:\(\s*)?(?:(?:but|and)\s)?(?:(?:it\s)?(?:could|might|may)\s(?:also\s)?be"
+    r"|or(?:\s(?:maybe|possibly|perhaps|else|even|it\s(?:is|could\sbe)))?|alternatively|maybe|perhaps|possibly)\b[\s,:]*",
+    re.IGNORECASE,
+)
+"""What comes between an answer and another one that is offered beside it."""
+_OTHER = re.compile(r"\$(?P<span>[^$\n]{1,40})\$|[*_(]*" + NUMBER.pattern.replace("(?<![\\w.,#])", ""))
 _PLACEHOLDER = re.compile(
     r"\{\{[^{}]*[A-Za-z_]{3}[^{}]*\}\}|\.{2,}|…|\\l?dots|\?+|_+"
     r"|[<\[{]*\s*(?:your|final|the|insert|my)?[\s_]*(?:answer|reference|ground[ _]truth)(?:[\s_]*here)?\s*[>\]}]*",
@@ -125,7 +133,8 @@ def _stated(text: str, start: int, *, late: bool) -> Found | None:
             options = tuple(piece.strip() for option in options for piece in option.split(", "))
         return Found(head, at, at + len(head), "final_answer", distinct(options))
     if is_bare(head):
-        return _made(head, at)
+        made = _made(head, at)
+        return made._replace(candidates=hedged(made.answer, text, made.end))
     number = NUMBER.match(head)
     if number is not None:
         several = NUMBER.search(head, number.end()) is not None and len(head.split()) <= _MAX_WORDS
@@ -138,6 +147,15 @@ def _stated(text: str, start: int, *, late: bool) -> Found | None:
     if late or len(stated.split()) > _MAX_WORDS:
         return None
     return Found(stated, at, at + len(stated), "final_answer")
+
+
+def hedged(answer: str, text: str, at: int) -> tuple[str, ...]:
+    """The answers of a hedge: `answer`, and the one that follows it at `at` as an alternative ("5 (or 6)")."""
+    other = _HEDGE.match(text, at, at + _MAX_HEDGE)
+    if other is None:
+        return ()
+    value = _OTHER.match(text, other.end(), other.end() + _MAX_HEDGE)
+    return () if value is None else distinct((answer, value["span"] or value[0].strip()))
 
 
 def _is_strong(text: str, start: int) -> bool:
@@ -163,4 +181,7 @@ def _stated_spans(text: str, span: Span) -> Found:
             break
         either = either or OR.search(joint[0]) is not None
         spans.append(following)
+    if len(spans) == 1:
+        made = joined(text, spans, False, "final_answer")
+        return made._replace(candidates=hedged(made.answer, text, made.end) or made.candidates)
     return joined(text, spans, either, "final_answer")

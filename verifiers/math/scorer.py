@@ -36,7 +36,7 @@ CompareOne = Callable[[str, str, MathOptions], Match | None]
 
 
 _MARKED = frozenset(["boxed", "answer_tag", "final_answer", "hash_marker"])
-"""Where an answer is marked, it is compared as it stands; a reference that is an option's letter may be met in prose."""
+"""A marked answer is compared as it stands; elsewhere a reference that is an option's letter may be met in prose."""
 
 
 class _UndecidedError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from completions import outcome
 
-from rewarden.core.extraction import extract
+from rewarden.core.extraction import extract, extract_reference
 
 
 class TestStatements:
@@ -81,3 +81,55 @@ class TestStatements:
     def test_a_statement_after_a_box(self, after: str, answer: str) -> None:
         """A later outright statement beats a box; a remark about the answer does not."""
         assert extract("We get \\boxed{7}." + after).answer == answer
+
+
+@pytest.mark.parametrize("value", ["5", "-3", "1,234", "0.5"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is not {}",
+        "The answer is not {}.",
+        "It isn't {}",
+        "Not ${}$.",
+        "wrong answer: {}",
+        "Could it be {}?",
+        "x > {}",
+    ],
+)
+def test_what_is_rejected_or_asked_is_no_answer(text: str, value: str) -> None:
+    """A value in prose that the text denies, bounds or asks about is not offered as the answer."""
+    assert extract(text.format(value)).answer != value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The answer is {} (or {}).",
+        "The answer is {}, or possibly {}.",
+        "The answer is ${}$, alternatively ${}$.",
+        "\\boxed{{{}}} or {}",
+        "\\boxed{{{}}}, but could also be {}",
+        "$\\boxed{{{}}}$ or ${}$",
+        "**{}** or **{}**",
+        "I guess {} or maybe {}",
+    ],
+)
+@pytest.mark.parametrize(("one", "two"), [("5", "6"), ("-3", "3"), ("0.5", "0.25")])
+def test_a_hedge_offers_several_answers(text: str, one: str, two: str) -> None:
+    """Two values offered side by side are no answer, wherever the marker stands."""
+    found = extract(text.format(one, two))
+    assert (found.answer, found.problem, found.candidates) == (None, "several_answers", (one, two))
+
+
+@pytest.mark.parametrize(
+    "text", ["The answer is 5, because 6 is even.", "\\boxed{5} or so", "\\boxed{5}. Here 5 or 6 would do."]
+)
+def test_what_is_no_hedge_keeps_its_answer(text: str) -> None:
+    """Other numbers nearby do not spoil an answer."""
+    assert extract(text).answer == "5"
+
+
+@pytest.mark.parametrize("text", ["The answer is {}", "Answer: {}", "**Final answer:** ${}$"])
+def test_a_reference_that_states_its_answer_is_that_answer(text: str) -> None:
+    """A short sentence as a gold answer counts by what it states."""
+    assert extract_reference(text.format("5")).answer == "5"
