@@ -169,7 +169,7 @@ def test_a_payload_that_does_not_pickle_is_that_rows_error(pool: Pool) -> None:
     payloads = [1, handlers.RefusesToLeave(), lambda: 1, 2]
     reports = pool.submit(handlers.echo, payloads, BUDGET).wait(30)
     assert [report.fault for report in reports] == [None, Fault.ERROR, Fault.ERROR, None]
-    assert "payload does not pickle: ValueError: not me" in reports[1].detail
+    assert "payload cannot be sent: ValueError: not me" in reports[1].detail
     assert (reports[0].value, reports[3].value, reports[1].attempts) == (1, 2, 0)
 
 
