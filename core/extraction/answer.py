@@ -68,7 +68,9 @@ def extract(completion: str | Sequence[Any], policy: Policy = "lenient") -> Extr
     shown = visible(completion)
     if shown.problem is not None:
         return Extraction(None, "none", problem=shown.problem, shown=shown)
-    return replace(_extract(shown.text, policy), shown=shown)
+    found = _extract(shown.text, policy)
+    object.__setattr__(found, "shown", shown)  # just made, and nobody else's: a copy would cost more than the search
+    return found
 
 
 def _extract(text: str, policy: Policy) -> Extraction:
