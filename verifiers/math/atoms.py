@@ -206,12 +206,12 @@ class Atoms:
         if opener == "\\{" and self.op() in ("|", ":"):
             self.at += 1
             self.in_set = False
-            node = self.list_of(closers)  # the condition says it all
-            if node.op not in ("chain", "in", "list"):
+            condition = self.list_of(closers)
+            if condition.op not in ("chain", "in", "list"):
                 raise UnreadableError("a condition must be a statement")
             self.expect(*closers)
             self.bars, self.in_set = bars, in_set
-            return node
+            return _such_that(node, condition)
         closer = self.expect(*closers)
         self.bars, self.in_set = bars, in_set
         if opener == "{":
@@ -350,6 +350,15 @@ class Atoms:
                 raise UnreadableError("determinant")
             return nodes.bounded(_determinant(rows))
         return Node("matrix", tuple(cell for row in rows for cell in row), (len(rows), len(rows[0])))
+
+
+def _such_that(member: Node, condition: Node) -> Node:
+    r"""`\{x : x > 1\}` is what its condition says; `\{2k : k \in Z\}` is the family `2k, k \in Z`."""
+    names = member.args if member.op == "tuple" else (member,)
+    if all(each.op in ("sym", "in") for each in names):
+        return condition
+    conditions = condition.args if condition.op == "list" else (condition,)
+    return Node("list", (member, *conditions), (",",) * len(conditions))
 
 
 def _determinant(rows: list[list[Node]]) -> Node:

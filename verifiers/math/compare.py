@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from flint import fmpq, fmpz
 
-from . import equivalence, fuel, nodes, scalars, sets, words
+from . import equivalence, fuel, nodes, scalars, words
 from .exact import UndefinedError, exact
 from .forms import FALSE
 from .nodes import Node
@@ -271,22 +271,14 @@ def _words(reference: Reading, answer: Reading, options: MathOptions) -> Match |
         and words.option_letter(answer.text) == reference.node.value
     ):
         return _match(True, "text", reference, answer, None, "the option's letter")
-    for spoken, other in ((reference, answer), (answer, reference)):
-        if spoken.words and other.node == nodes.EMPTY and words.key(spoken.text) in words.EMPTY:
-            return _match(True, "text", reference, answer, None, "no solution")
-        if (
-            spoken.words
-            and other.node is not None
-            and words.key(spoken.text) in words.REALS
-            and sets.is_line(other.node)
-        ):
-            return _match(True, "text", reference, answer, None, "all real numbers")
     if reference.node is not None and not reference.words:
         return None
     if reference.words and reference.node is not None:
-        names = words.is_product(reference.text) and (not answer.words or words.is_product(answer.text))
-        statement = reference.node.op not in ("sym", "mul")
-        if names or statement:
+        if answer.words:
+            names = words.is_product(reference.text) and words.is_product(answer.text)
+        else:
+            names = words.is_product(reference.text) or words.is_segment(reference.text)
+        if names or reference.node.op not in ("sym", "mul"):
             return None
     if reference.words or _prose(reference):
         if not answer.words and words.key(reference.text) == words.key(answer.text):

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from flint import fmpq
 
-from . import nodes, scalars
+from . import families, nodes, scalars
 from .atoms import UnreadableError
 from .nodes import Node, add, div, mul, neg, replace
 from .units import measure
@@ -26,10 +26,18 @@ _FUNCTION_LETTERS = frozenset("fghFGHPQWTSVRUvuwpq")
 def shape(node: Node, chain: str = "stated") -> Node:
     """Resolve the statements of a parsed tree. `chain`: see `options.MathOptions`."""
     op = node.op
-    if op in ("num", "sym"):
+    if op == "num":
         return node
+    if op == "sym":
+        return _segment(node)
+    if op == "in":
+        return families.membership(node)
     if op == "chain":
-        return _chain(node, chain)
+        family = families.conditioned(node.args[-1])
+        if family is None:
+            return _chain(node, chain)
+        stated = Node("chain", (*node.args[:-1], family[0]), node.value)
+        return _list(Node("list", (stated, family[1]), (",",)), chain)
     if op == "list":
         return _list(node, chain)
     if op in ("set", "tuple"):
@@ -37,7 +45,7 @@ def shape(node: Node, chain: str = "stated") -> Node:
         for arg in node.args:
             item = shape(arg, chain)
             items.extend(item.args if op == "set" and item.op == "list" and item.value == "pm" else (item,))
-        return Node(op, tuple(items), node.value)
+        return _rows(Node(op, tuple(items), node.value))
     if op in ("unit", "money", "percent"):
         if op == "percent" and node.args[0].op == "ratio":
             raise UnreadableError(op)
@@ -45,11 +53,32 @@ def shape(node: Node, chain: str = "stated") -> Node:
     if not node.args or op == "matrix":
         return node
     inside = {each.op for each in nodes.walk(node)}
+    family = families.conditioned(node) if "in" in inside else None
+    if family is not None:
+        return _list(Node("list", family, (",",)), chain)
     if op not in nodes.STRUCTURES and inside & _NOT_IN_SCALARS:
         raise UnreadableError(op)
     if "pm" in inside:
         return _both_signs(node)
     return _matrix(node) if "matrix" in inside else node
+
+
+def _segment(node: Node) -> Node:
+    r"""`\overline{AB}`, where it is all that is stated, is the segment `AB`."""
+    ends = node.value.removeprefix("bar ")
+    if ends == node.value or len(ends) != 2 or not ends.isupper():
+        return node
+    return Node("mul", tuple(Node("sym", (), end) for end in ends))
+
+
+def _rows(node: Node) -> Node:
+    """`[[1, 2], [3, 4]]` is the matrix with these rows."""
+    rows = node.args
+    if node.value != "[]" or not all(row.op == "tuple" and row.value == "[]" for row in rows):
+        return node
+    if len({len(row.args) for row in rows}) != 1:
+        return node
+    return Node("matrix", tuple(cell for row in rows for cell in row.args), (len(rows), len(rows[0].args)))
 
 
 def _both_signs(node: Node) -> Node:
@@ -229,6 +258,7 @@ def _list(node: Node, policy: str) -> Node:
             items.extend(item.args)
         else:
             items.append(item)
+    items = families.renamed(items)
     if any(item.op == "named" for item in items):
         return _named_list(items, node.value)
     return Node("list", tuple(items), node.value)

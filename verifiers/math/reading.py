@@ -64,6 +64,9 @@ def _read(text: str, options: MathOptions) -> Reading:
     if len(text) > options.max_length:
         return Reading(text, None, reason="too_complex")
     is_words = words.is_words(text)
+    named = words.as_set(text) if is_words else None
+    if named is not None:
+        return Reading(text, named, is_words)
     try:
         node = shape(parse(text, options.max_nodes), options.chain)
     except (TooDeepError, fuel.ExhaustedError, RecursionError):

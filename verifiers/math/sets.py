@@ -70,16 +70,6 @@ def is_setlike(node: Node) -> bool:
     return node.op == "list" and bool(node.args) and all(is_setlike(arg) and arg.op != "tuple" for arg in node.args)
 
 
-def is_line(node: Node) -> bool:
-    """Whether a structure is the whole real line."""
-    if not is_setlike(node):
-        return False
-    try:
-        return pieces(node) == [_LINE]
-    except NotASetError:
-        return False
-
-
 def _pieces(node: Node) -> Pieces:
     op = node.op
     if op == "tuple":

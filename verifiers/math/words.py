@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from ...core.extraction import listed_letters
-from . import vocabulary
+from . import nodes, vocabulary
+from .nodes import Node
 
 _WRAPPER = re.compile(r"\\(?:" + "|".join(sorted(vocabulary.TRANSPARENT, key=len, reverse=True)) + r")(?![A-Za-z])")
 _WRAPPED = re.compile(_WRAPPER.pattern + r"\s*\{([^{}]*)\}")
@@ -45,11 +46,13 @@ _SAME = {
 }  # fmt: skip
 
 _CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-EMPTY = frozenset({"no solution", "empty set", "no real solution", "no real solutions"})
-"""Phrases for the empty set."""
-
-REALS = frozenset({"all real numbers", "all reals", "real numbers", "all real", "any real number", "all real x"})
-"""Phrases for the whole line."""
+_REALS = r"(?:(?:all|every|any)(?: the)? real(?:s| [a-z]| numbers?| values?)?|reals|real numbers)(?: (?:of|for) [a-z])?"
+_SETS = (
+    (nodes.EMPTY, r"empty set|null set|none|no (?:such |real )*(?:solutions?|roots?|values?|numbers?)"),
+    (Node("domain", (), "R"), rf"(?:[a-z] (?:is|can be) )?(?:set of )?{_REALS}"),
+    (Node("domain", (), "Z"), r"(?:[a-z] (?:is|can be) )?(?:set of )?(?:(?:all|every|any) (?:the )?)?integers"),
+)
+_PHRASES = [(node, re.compile(pattern)) for node, pattern in _SETS]
 
 
 def key(text: str) -> str:
@@ -61,6 +64,12 @@ def key(text: str) -> str:
             text = text[1:-1].strip()
     text = re.sub(r"^(?:the|an)\s+", "", text)
     return _SAME.get(text, text)
+
+
+def as_set(text: str) -> Node | None:
+    """The set that a phrase names (`all real numbers`, `no solution`); None for other words."""
+    words = key(text)
+    return next((node for node, pattern in _PHRASES if pattern.fullmatch(words)), None)
 
 
 def squeezed(text: str) -> str:
@@ -104,6 +113,11 @@ def is_symbols(text: str) -> bool:
         or (is_product(word) and not (len(word) > 2 and word.istitle() and "a" in word.lower()))
         for word in bare(text).split()
     )
+
+
+def is_segment(text: str) -> bool:
+    """Whether a text may name a segment by its ends (`EF`, `NO`), which only the other side can tell."""
+    return len(text) == 2 and text.isupper() and text.isascii()
 
 
 def option_letter(text: str) -> str | None:
