@@ -114,19 +114,19 @@ class SqliteCache:
         self.path = Path(path)
         try:
             self._db = sqlite3.connect(self.path, check_same_thread=False, timeout=30, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0 and self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise RewardenError(f"{path} is a database, but no cache of verdicts; name another file")
             if version not in (0, self.SCHEMA):
                 raise RewardenError(
                     f"{path} is a cache of schema {version}, this version reads {self.SCHEMA}; use another file"
                 )
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute("CREATE TABLE IF NOT EXISTS verdicts (key BLOB PRIMARY KEY, verdict BLOB) WITHOUT ROWID")
             self._db.execute(f"PRAGMA user_version={self.SCHEMA}")
         except sqlite3.Error as error:
-            raise RewardenError(
-                f"cannot use {path} as a cache: {error}; name another file or delete this one"
-            ) from None
+            raise RewardenError(f"cannot use {path} as a cache of verdicts: {error}; name another file") from None
         self._lock = threading.Lock()
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Verdict]:

@@ -118,7 +118,7 @@ class Condition(_Strict):
 
 
 def shape(reference: Any) -> str:
-    """What a reference looks like: `letter` (of an option: `C`, `(C)`), `number`, `text`, `object`, `list` or `missing`."""
+    """What a reference looks like: `letter` (`C`, `(C)`), `number`, `text`, `object`, `list` or `missing`."""
     if reference is None:
         return "missing"
     if isinstance(reference, Mapping):

@@ -100,8 +100,11 @@ FIELDS: frozenset[str] = frozenset(Rollout.model_fields)
 def describe(error: ValidationError) -> str:
     """The first faults of a pydantic error in one line, without the value (which may be a megabyte)."""
     faults = []
-    for fault in error.errors(include_url=False, include_input=False)[:3]:
-        place = ".".join(str(part) for part in fault["loc"]) or "row"
+    found = error.errors(include_url=False, include_input=False)
+    # A union reports what each of its kinds says. Where the value is a list, that it is no text is not the fault.
+    inner = [fault for fault in found if "list[Message]" in fault["loc"] and len(fault["loc"]) > 2]
+    for fault in (inner or found)[:3]:
+        place = ".".join(str(part) for part in fault["loc"] if not str(part).startswith(("list[", "str"))) or "row"
         faults.append(f"{place}: {fault['msg'][:120]}")
     return "; ".join(faults)
 

@@ -76,8 +76,8 @@ class MajorityScorer(Scorer):
             math = _math_scorer()
             self._keys_version = math.version
             # Words need neither: what a scorer depends on is part of its configuration here.
-            self.libraries = math.libraries  # type: ignore[misc]
-            self.preload = (math.__module__.rpartition(".")[0],)  # type: ignore[misc]
+            self.libraries = math.libraries
+            self.preload = (math.__module__.rpartition(".")[0],)
 
     def config(self) -> Mapping[str, Any]:
         """The options, and the version of the math verifier where it makes the classes."""

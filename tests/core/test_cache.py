@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,18 @@ def test_a_file_that_is_no_cache_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RewardenError, match="another file"):
         SqliteCache(path)
     assert path.read_text().startswith("not a database")
+
+
+def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
+    """An SQLite file with other tables is refused, unchanged."""
+    path = tmp_path / "theirs.db"
+    with contextlib.closing(sqlite3.connect(path)) as theirs:
+        theirs.execute("CREATE TABLE notes (text)")
+        theirs.commit()
+    before = path.read_bytes()
+    with pytest.raises(RewardenError, match="no cache"):
+        SqliteCache(path)
+    assert path.read_bytes() == before
 
 
 def test_two_writers_share_a_file(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from rewarden.core.rollout import view_of
         ({"completion": "x", "colour": "red"}, "colour"),
         ([], "row"),
         (None, "row"),
-        ({"completion": [{"content": "no role"}]}, "role"),
+        ({"completion": [{"content": "no role"}]}, r"completion\.0\.role: Field required$"),
     ],
 )
 def test_what_is_no_rollout_says_where(row: Any, complaint: str) -> None:
