@@ -18,7 +18,7 @@ from ...core.reasons import Reason
 from ...core.scorer import Prior, Resource, Scorer
 from ...core.verdict import Verdict, correct, incorrect, no_answer, ungraded
 from ..answer import BadReferenceError, accepted, refusal, shown_extraction
-from .compare import Match, any_of, compare, quick
+from .compare import IN_PROCESS, Match, any_of, compare, quick
 from .options import MathOptions
 
 _BUDGET = Budget(cpu_s=1.0, wall_s=20.0)
@@ -125,10 +125,13 @@ class MathScorer(Scorer):
 
     def _alternatives(self, references: Sequence[str], found: Extraction, compare_one: CompareOne) -> Verdict:
         """Several answers at once: right only as the several values of the reference, or as several forms of one."""
-        matches = [self._match(references, each, compare_one) for each in found.candidates]
+        joined = " or ".join(found.candidates)
+        if compare_one is quick and len(joined) > IN_PROCESS:
+            raise _UndecidedError
+        matches = (self._match(references, each, compare_one) for each in found.candidates)
         if all(match.equal for match in matches):
-            return _verdict(matches[0], found)
-        whole = self._match(references, " or ".join(found.candidates), compare_one)
+            return _verdict(self._match(references, found.candidates[0], compare_one), found)
+        whole = self._match(references, joined, compare_one)
         return _verdict(whole, found) if whole.equal is not False else refusal(found)
 
 

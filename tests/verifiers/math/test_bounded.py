@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rewarden.core.rollout import Rollout
 from rewarden.verifiers.math import Match, canonical, compare, fuel, quick
 from rewarden.verifiers.math.compare import IN_PROCESS, _bounded
 from rewarden.verifiers.math.options import DEFAULT
+from rewarden.verifiers.math.scorer import MathScorer
 
 SECONDS = 3.0
 """Far above what is needed (0.2), far below what doubling or squaring would take."""
@@ -174,3 +176,15 @@ def test_who_cannot_be_read_within_the_budget_is_at_fault(monkeypatch: pytest.Mo
     assert match is not None
     assert match.equal is True
     clear_caches()
+
+
+def test_many_alternatives_are_left_to_a_worker() -> None:
+    """Several forms of one answer are compared in the caller while they are as short, together, as one answer may be."""
+    scorer = MathScorer()
+    forms = [rf"\sqrt{{{2 * i * i}}}/{i}" for i in range(1, 400)]
+    for count, settled in ((20, True), (399, False)):
+        completion = " or ".join(rf"\boxed{{{form}}}" for form in forms[:count])
+        rollout = Rollout(id="1", prompt="", completion=completion, reference=r"\sqrt{2}")
+        verdict = scorer.quick(rollout)
+        assert (verdict is not None) is settled
+        assert scorer.score([rollout], [{}])[0].outcome == "correct"
