@@ -14,7 +14,7 @@ from .lookahead import Lookahead
 from .progress import Progress, Stage
 from .row import Columns
 from .scoring import Journals, Pass
-from .source import Format, Source, descriptor, kind_of, open_source
+from .source import Format, Source, kind_of, open_source
 from .summary import Summary
 from .target import State, Target
 
@@ -44,16 +44,16 @@ class FileScoring:
         self._columns = columns or Columns()
         self._restart = restart
         self._limit = limit
-        self._source_name = source
         self._target = Target.of(target)
         # From Parquet to Parquet the columns stay where they are until the end, and so keep their types.
         self._joins = kind_of(source)[0] is Format.PARQUET and self._target.format is Format.PARQUET
         self._source = open_source(source, self._columns, heads=not self._joins)
-        if not self._target.is_stream and self._target.path.exists():
-            if descriptor(source) is None and self._target.path.samefile(source):
-                raise DumpError(f"{target} is the input itself; write to another file")
-            if not overwrite:
-                raise DumpError(f"{target} exists; --overwrite replaces it")
+        clash = self._target.clash(source)
+        if clash is not None:
+            what = "" if clash == self._target.path else f", which stands beside {target},"
+            raise DumpError(f"{clash}{what} is the input itself; write to another file")
+        if not self._target.is_stream and self._target.path.exists() and not overwrite:
+            raise DumpError(f"{target} exists; --overwrite replaces it")
 
     def run(self) -> Summary:
         """Score the file, and put the output in its place."""
@@ -80,8 +80,7 @@ class FileScoring:
         return self._target.is_stream
 
     def _pass(self, source: Source, journals: Journals) -> None:
-        columns, joins = self._columns, self._joins
-        Pass(self._engine, source, columns, journals, self.progress, limit=self._limit, numbers_only=joins).run()
+        Pass(self._engine, source, self._columns, journals, self.progress, limit=self._limit).run()
 
     def _resumes(self, state: State) -> bool:
         """Whether there is a part to go on with. Raises DumpError for one of another run."""
@@ -89,12 +88,16 @@ class FileScoring:
         part = self._target.beside(".part")
         resumes = not self._restart and part.exists() and part.stat().st_size > 0
         if resumes:
+            if not found:
+                raise DumpError(f"{part} was begun by an unknown command, as its .json is gone: --restart begins anew")
             other = [key for key, value in now.items() if found.get(key) != value]
             if other:
                 raise DumpError(
                     f"{part} was begun with another {' and '.join(other)}: give the command that began it to go on, "
                     "or --restart to begin anew"
                 )
+        else:
+            part.unlink(missing_ok=True)  # a kill may come before it is emptied, and it is not what `now` says
         state.save(now)
         return resumes
 
@@ -118,8 +121,8 @@ class FileScoring:
         if self._target.format is Format.PARQUET:
             from . import parquet
 
-            if self._joins:
-                convert = partial(parquet.join, Path(self._source_name), lines_of(part))
+            if isinstance(self._source, parquet.ParquetSource) and self._joins:
+                convert = partial(parquet.join, self._source, lines_of(part))
             else:
                 convert = partial(parquet.convert, lambda: lines_of(part))
         self._target.publish(part, convert)

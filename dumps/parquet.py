@@ -8,21 +8,25 @@ in a column share their keys: one that a row lacks is null there.
 from __future__ import annotations
 
 import base64
+import contextlib
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from decimal import Decimal
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from ..core.errors import DumpError, RolloutError
+from .cell import Unreadable, objects
 from .row import VERDICT_COLUMNS, Columns, Rejected, Row, dumps, loads
 from .shape import LEAVES, Shape
 from .source import file_identity
 
 READ = 1024
-"""Rows decoded at once."""
+"""Rows decoded at once, at most."""
+
+CHUNK = 64 << 20
+"""Bytes of rows held at once, about, where fewer rows than otherwise have so many."""
 
 ROW_GROUP = 8192
 """Rows in one row group of what is written, so that it does not depend on how the input was cut."""
@@ -43,28 +47,44 @@ def _arrow() -> tuple[Any, Any]:
 class ParquetSource:
     """The rows of a Parquet file.
 
-    Values that JSON does not have become text: times as in ISO 8601, decimals as digits, bytes as base64.
+    Values that JSON does not have become text: times as in ISO 8601, decimals as digits, bytes as base64. Without
+    `heads`, only the columns that make the rollout are decoded, and a row's head has, in place of the columns, its
+    number, `line`, and a digest of what was decoded, `row`.
     """
 
     def __init__(self, path: Path, columns: Columns, *, heads: bool) -> None:
-        self._path = path
+        self.path = path
         self._columns = columns
         self._heads = heads
+        self._stamp = _stamp(path)
         self._file = _open(path)
         self._rows = self._file.metadata.num_rows
         self._at = 0
+        self.schema = self._file.schema_arrow
+        self._decoded = [name for name in self.schema.names if heads or columns.reads(name)]
 
     def __iter__(self) -> Iterator[Row | Rejected]:
-        pa, _ = _arrow()
-        try:
-            for batch in self._file.iter_batches(batch_size=READ):
-                for number, row in enumerate(_objects(batch, self._at + 1), start=self._at + 1):
-                    yield row if isinstance(row, Rejected) else self._row(row, number)
-                self._at += len(batch)
-        except (pa.ArrowException, OSError) as error:
-            raise DumpError(f"{self._path}: damaged after row {self._at}: {_line(error)}") from None
+        for batch in self.batches():
+            # All of them, decoded or not, are what a person may look for in the file.
+            self._columns.note(self.schema.names)
+            for place, row in enumerate(objects(batch.select(self._decoded))):
+                yield self._row(row, self._at + place + 1, batch, place)
+            self._at += len(batch)
 
-    def _row(self, row: dict[str, Any], number: int) -> Row | Rejected:
+    def batches(self) -> Iterator[Any]:
+        """The whole rows, some at a time, from the file that was opened first."""
+        pa, _ = _arrow()
+        row = 0
+        try:
+            for batch in self._file.iter_batches(batch_size=_step(self._file.metadata)):
+                yield batch
+                row += len(batch)
+        except (pa.ArrowException, OSError) as error:
+            raise DumpError(f"{self.path}: damaged after row {row}: {_line(error)}") from None
+
+    def _row(self, row: dict[str, Any] | Unreadable, number: int, batch: Any, place: int) -> Row | Rejected:
+        if isinstance(row, Unreadable):
+            return Rejected(number, f"a value cannot be read: {row.why}", b"", is_json=False)
         try:
             text = orjson.dumps(row, default=_plain)
             plain = orjson.loads(text)
@@ -73,18 +93,66 @@ class ParquetSource:
         try:
             rollout = self._columns.rollout(plain, number)
         except RolloutError as error:
-            return Rejected(number, str(error), text, is_json=True)
+            return self._rejected(number, error, text, batch, place)
         if not self._heads:
-            return Row(number, rollout, b"{")
+            return Row(number, rollout, b'{"line":%d,"row":"%b"' % (number, _digest(text)))
         for name in VERDICT_COLUMNS:
             plain.pop(name, None)
         return Row(number, rollout, orjson.dumps(plain)[:-1])
+
+    def _rejected(self, number: int, error: RolloutError, text: bytes, batch: Any, place: int) -> Rejected:
+        """With all columns of the row, for whoever has to mend it, where they can be decoded."""
+        why = str(error)
+        row = None if self._heads else objects(batch.slice(place, 1))[0]
+        if isinstance(row, dict):
+            with contextlib.suppress(TypeError, orjson.JSONDecodeError):
+                text = orjson.dumps(row, default=_plain)
+                try:
+                    self._columns.rollout(orjson.loads(text), number)
+                except RolloutError as whole:
+                    why = str(whole)  # names all columns
+        return Rejected(number, why, text, is_json=True)
+
+    def check(self, batch: Any, digests: Sequence[str]) -> None:
+        """Raises DumpError unless these are the rows that had these digests, and the file is the one first opened."""
+        for row, digest in zip(objects(batch.select(self._decoded)), digests, strict=True):
+            if isinstance(row, Unreadable) or _digest(orjson.dumps(row, default=_plain)).decode() != digest:
+                raise self.changed()
+        if _stamp(self.path) != self._stamp:
+            raise self.changed()
+
+    def changed(self) -> DumpError:
+        """What to raise where the file is not what was scored."""
+        return DumpError(
+            f"{self.path} was changed or replaced while it was scored, so verdicts and rows may not belong together: "
+            "no output was written; --restart scores the file anew"
+        )
 
     def fraction(self) -> float | None:
         return self._at / self._rows if self._rows else None
 
     def identity(self) -> dict[str, Any]:
-        return file_identity(self._path)
+        return file_identity(self.path)
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    """What changes when another file is put at this path, or this one is written to."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _digest(text: bytes) -> bytes:
+    return hashlib.blake2b(text, digest_size=12).hexdigest().encode()
+
+
+def _step(metadata: Any) -> int:
+    """How many rows to decode at once."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    row = max((group.total_byte_size // group.num_rows for group in groups if group.num_rows > 0), default=0)
+    return int(max(1, min(READ, CHUNK // max(1, row))))
 
 
 def _open(path: Path) -> Any:
@@ -100,32 +168,9 @@ def _open(path: Path) -> Any:
     return file
 
 
-def _objects(batch: Any, first: int) -> Iterable[dict[str, Any] | Rejected]:
-    """The rows of a batch, of which `first` is the number of the first one."""
-    for i, field in enumerate(batch.schema):
-        if str(field.type).startswith("timestamp[ns"):  # Python's times have no nanoseconds
-            batch = batch.set_column(i, field.name, batch.column(i).cast("string"))
-    try:
-        rows: list[dict[str, Any] | Rejected] = batch.to_pylist()
-    except ValueError:
-        return [_object(batch.slice(i, 1), first + i) for i in range(len(batch))]
-    return rows
-
-
-def _object(single: Any, number: int) -> dict[str, Any] | Rejected:
-    """One row of a batch in which some row cannot be decoded."""
-    try:
-        row: dict[str, Any] = single.to_pylist()[0]
-    except ValueError as error:
-        return Rejected(number, f"a value cannot be read: {_line(error)}", b"", is_json=False)
-    return row
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    if isinstance(value, Decimal):
-        return str(value)
     return str(value)
 
 
@@ -136,13 +181,13 @@ def _line(error: BaseException) -> str:
 # -- out: Parquet to Parquet ------------------------------------------------------------------------------------------
 
 
-def join(source: Path, verdicts: Iterable[bytes], target: Path) -> None:
+def join(source: ParquetSource, verdicts: Iterable[bytes], target: Path) -> None:
     """Write the rows of `source` that have a verdict, with the columns of the verdict.
 
-    `verdicts` are JSON objects with `line`, the number of the row from 1, and the four columns, in order.
+    `verdicts` are JSON objects with the head of their row and the four columns, in order. Raises DumpError where the
+    rows are not those that the verdicts were given on.
     """
-    file = _open(source)
-    schema = file.schema_arrow
+    schema = source.schema
     keep = [name for name in schema.names if name not in VERDICT_COLUMNS]
     # What another library has noted about the columns would be wrong about the new ones, and it trusts its note.
     notes = {key: value for key, value in (schema.metadata or {}).items() if key != b"huggingface"}
@@ -153,25 +198,28 @@ def join(source: Path, verdicts: Iterable[bytes], target: Path) -> None:
 
     def tables() -> Iterator[Any]:
         start, row = 0, next(rest, None)
-        for batch in file.iter_batches(batch_size=READ):
+        for batch in source.batches():
             some = []
             while row is not None and row["line"] <= start + len(batch):
                 some.append(row)
                 row = next(rest, None)
             places = pa.array([one["line"] - start - 1 for one in some], pa.int64())
-            kept = pa.Table.from_batches([batch]).select(keep).take(places)
-            columns = [*kept.columns, *(_verdict_array(pa, some, field) for field in verdict_schema)]
+            taken = pa.Table.from_batches([batch]).take(places)
+            source.check(taken, [one["row"] for one in some])
+            columns = [*taken.select(keep).columns, *(_verdict_array(pa, some, field) for field in verdict_schema)]
             yield pa.Table.from_arrays(columns, schema=whole)
             start += len(batch)
+        if row is not None:
+            raise source.changed()
 
     try:
         _write(target, whole, _regrouped(pa, tables()))
     except pa.ArrowException as error:
-        raise DumpError(f"{source}: {_line(error)}") from None
+        raise DumpError(f"{source.path}: {_line(error)}") from None
 
 
 def _regrouped(pa: Any, tables: Iterable[Any]) -> Iterator[Any]:
-    """The same rows in tables of `ROW_GROUP` rows."""
+    """The same rows in tables of `ROW_GROUP` rows; of fewer where these have `CHUNK` bytes."""
     held: list[Any] = []
     count = 0
     for table in tables:
@@ -181,6 +229,9 @@ def _regrouped(pa: Any, tables: Iterable[Any]) -> Iterator[Any]:
             whole = pa.concat_tables(held)
             yield whole.slice(0, ROW_GROUP)
             held, count = [whole.slice(ROW_GROUP)], count - ROW_GROUP
+        if sum(table.nbytes for table in held) >= CHUNK:
+            yield pa.concat_tables(held)
+            held, count = [], 0
     if count:
         yield pa.concat_tables(held)
 
@@ -193,7 +244,12 @@ def _verdict_schema(pa: Any) -> Any:
 def _verdict_array(pa: Any, rows: Sequence[dict[str, Any]], field: Any) -> Any:
     """A column of the verdict; the whole one is JSON text."""
     values = [row[field.name] for row in rows]
-    return pa.array([dumps(value).decode() for value in values] if field.name == "verdict" else values, field.type)
+    if field.name == "verdict":
+        values = [dumps(value).decode() for value in values]
+    elif field.name == "reward":
+        # A scorer may say 1 or true, which JSON keeps, and an integer with more digits than a double has.
+        values = [None if value is None else float(value) for value in values]
+    return pa.array(values, field.type)
 
 
 def _write(target: Path, schema: Any, tables: Iterable[Any]) -> None:
@@ -232,8 +288,16 @@ def convert(lines: Callable[[], Iterable[bytes]], target: Path) -> None:
 
 
 def _chunks(lines: Iterable[bytes]) -> Iterator[list[dict[str, Any]]]:
-    rest = iter(lines)
-    while rows := [loads(line) for line in islice(rest, ROW_GROUP)]:
+    """`ROW_GROUP` rows at a time; fewer where these have `CHUNK` bytes."""
+    rows: list[dict[str, Any]] = []
+    size = 0
+    for line in lines:
+        rows.append(loads(line))
+        size += len(line)
+        if len(rows) == ROW_GROUP or size >= CHUNK:
+            yield rows
+            rows, size = [], 0
+    if rows:
         yield rows
 
 

@@ -105,6 +105,15 @@ class Columns:
                 raise DumpError(f"--map names the field {field!r} twice")
         return cls(mapping)
 
+    def reads(self, column: str) -> bool:
+        """Whether a field may come from this column, or from inside it."""
+        return column in self._fields or any(column == path[0] for _, _, path in self._paths)
+
+    def note(self, columns: Iterable[str]) -> None:
+        """Count these columns as seen, where `rollout` gets only those that it reads."""
+        if not self._settled:
+            self.seen.update(dict.fromkeys(columns))
+
     def settle(self) -> None:
         """Stop to watch which columns rows have."""
         self._settled = True
@@ -192,6 +201,11 @@ def read_json(line: bytes, number: int, columns: Columns) -> Row | Rejected:
     except RolloutError as error:
         return Rejected(number, str(error), line, is_json=True)
     return Row(number, rollout, _head(line, row))
+
+
+def with_reward(head: bytes) -> bytes:
+    """The head of a row with the key `reward` behind it. A row has no other columns where all are of a verdict."""
+    return head + (b'"reward":' if head.endswith(b"{") else b',"reward":')
 
 
 def _head(line: bytes, row: dict[str, Any]) -> bytes:

@@ -21,7 +21,7 @@ from ..core.spill import Spill
 from ..core.verdict import Graded, Trace, ungraded
 from .journal import Journal
 from .progress import Progress, Stage
-from .row import Columns, Rejected, Row, loads
+from .row import Columns, Rejected, Row, loads, with_reward
 from .source import Source
 
 TICK = 64
@@ -50,10 +50,7 @@ class Journals:
 
 
 class Pass:
-    """Scores what `source` has into `journals`.
-
-    With `numbers_only`, the part gets the row's number, `line`, in place of the input's columns.
-    """
+    """Scores what `source` has into `journals`."""
 
     def __init__(
         self,
@@ -64,7 +61,6 @@ class Pass:
         progress: Progress,
         *,
         limit: int | None,
-        numbers_only: bool,
     ) -> None:
         self._engine = engine
         self._source = source
@@ -75,7 +71,6 @@ class Pass:
         self._progress = progress
         self._summary = progress.summary
         self._limit = limit
-        self._numbers_only = numbers_only
         # Rows that wait for their verdict, by their place among the rollouts: line, columns and group.
         self._waiting: Spill[tuple[int, bytes, str | None]] = Spill()
         self._read = 0  # rollouts read
@@ -152,8 +147,8 @@ class Pass:
         if self._log is not None:
             self._log.append(_log_line(number, trace))
         self._part.append(
-            b'%b,"reward":%b,"outcome":"%b","reason":%b,"verdict":%b}\n'
-            % (head, orjson.dumps(reward), outcome.encode(), orjson.dumps(reason), whole)
+            b'%b%b,"outcome":"%b","reason":%b,"verdict":%b}\n'
+            % (with_reward(head), orjson.dumps(reward), outcome.encode(), orjson.dumps(reason), whole)
         )
 
     def _rollouts(self) -> Iterator[Rollout]:
@@ -166,7 +161,7 @@ class Pass:
             rollout = row.rollout
             if rollout.reference is not None:
                 self._has_reference = True
-            head = b'{"line":%d' % row.number if self._numbers_only else row.head
+            head = row.head
             group = rollout.group_key
             place = self._read
             self._read += 1
@@ -218,7 +213,7 @@ class Pass:
         if line is None:
             self._progress.enter(Stage.SCORING)
             return False
-        if not line.startswith(head + b',"reward":'):
+        if not line.startswith(with_reward(head)):
             raise self._other_input(f"differs at line {row.number}")
         self._part.take()
         self._progress.enter(Stage.RESUMING)
