@@ -72,6 +72,18 @@ def test_nested_parts_are_read_once(wraps: list[tuple[str, str]], levels: int, c
     timed("x=" + reference, "x=" + answer)
 
 
+@pytest.mark.parametrize(
+    "wrap", [("f(x+", ")"), ("g(", "+1)"), ("2\\frac{", "}{3}"), ("3\\frac{1}{", "}"), ("\\sqrt{2+", "}")]
+)
+def test_what_is_read_once_is_read_at_any_depth(wrap: tuple[str, str]) -> None:
+    """Forty levels take forty times the work of one: well within the budget, so the answer is still right."""
+    left, right = wrap
+    reference = left * 40 + "x" + right * 40
+    match = quick(reference, reference.replace("x", " x ") + "+0")
+    assert match is not None
+    assert match.equal is True
+
+
 @given(st.sampled_from(ENDS), st.lists(st.sampled_from(RUNS), min_size=1, max_size=2), st.sampled_from(ENDS))
 def test_long_runs_are_read_once(start: str, run: list[str], end: str) -> None:
     """A run of anything, of any length, inside any answer, costs time in its length."""
@@ -179,7 +191,7 @@ def test_who_cannot_be_read_within_the_budget_is_at_fault(monkeypatch: pytest.Mo
 
 
 def test_many_alternatives_are_left_to_a_worker() -> None:
-    """Several forms of one answer are compared in the caller while they are as short, together, as one answer may be."""
+    """Several forms of one answer are compared in the caller while they are together as short as one may be."""
     scorer = MathScorer()
     forms = [rf"\sqrt{{{2 * i * i}}}/{i}" for i in range(1, 400)]
     for count, settled in ((20, True), (399, False)):
