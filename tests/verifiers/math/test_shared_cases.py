@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from rewarden.core.extraction import extract, extract_reference
+from rewarden.core.rollout import Rollout
 from rewarden.verifiers.math import canonical, quick
+from rewarden.verifiers.math.scorer import MathScorer
 
 ROOT = Path(__file__).resolve().parents[3]
+SCORER = MathScorer()
 PAGE = ROOT / "docs" / "reference" / "math.md"
 
 
@@ -29,15 +31,10 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def outcome(row: dict[str, Any]) -> str:
-    """What the layers in process say, with the answer found by the extraction; `open` for the last layer."""
-    reference = extract_reference(row["reference"]).answer or row["reference"]
-    found = extract(row["completion"])
-    if found.answer is None:
-        return "no_answer"
-    match = quick(reference, found.answer)
-    if match is None:
-        return "open"
-    return "ungraded" if match.equal is None else "correct" if match.equal else "incorrect"
+    """What the scorer says in the caller; `open` for the last layer."""
+    rollout = Rollout(id=row["id"], prompt="", completion=row["completion"], reference=row["reference"])
+    verdict = SCORER.quick(rollout)
+    return "open" if verdict is None else str(verdict.outcome)
 
 
 @pytest.mark.parametrize(("name", "least"), [("math_answers", 260), ("math_pairs_upstream", 485)])
