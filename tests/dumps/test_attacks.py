@@ -13,6 +13,8 @@ from rollout_files import Scoring, read, rollouts, write
 from rewarden.core.errors import DumpError
 from rewarden.dumps import Progress
 from rewarden.dumps import parquet as module
+from rewarden.dumps.cell import objects
+from rewarden.dumps.row import Columns, Row
 from rewarden.dumps.target import State, Target
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra `parquet`")
@@ -52,9 +54,9 @@ def test_a_parquet_file_that_changes_is_not_published(tmp_path: Path, score: Sco
 def test_a_row_that_is_not_the_scored_one_is_noticed(tmp_path: Path) -> None:
     """A verdict is joined to the row of its digest only."""
     pq.write_table(table(), tmp_path / "in.parquet")
-    source = module.ParquetSource(tmp_path / "in.parquet", module.Columns(), heads=False)
+    source = module.ParquetSource(tmp_path / "in.parquet", Columns(), heads=False)
     tail = b',"reward":1.0,"outcome":"correct","reason":null,"verdict":{}}'
-    lines = [row.head + tail for row in source]
+    lines = [row.head + tail for row in source if isinstance(row, Row)]
     module.join(source, lines, tmp_path / "out.parquet")
     assert pq.read_table(tmp_path / "out.parquet").num_rows == 2
     spoilt = [lines[0], lines[1].replace(b'"row":"', b'"row":"f')]
@@ -166,7 +168,7 @@ def test_text_that_is_none_costs_its_row_where_it_is_needed(tmp_path: Path, scor
 def test_fields_of_one_name_become_pairs() -> None:
     """Nothing of a struct is lost where two fields share a name."""
     odd = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
-    assert module.objects(pa.record_batch({"odd": odd})) == [{"odd": [["a", 1], ["a", 2]]}]
+    assert objects(pa.record_batch({"odd": odd})) == [{"odd": [["a", 1], ["a", 2]]}]
 
 
 def test_rejected_rows_have_all_columns(tmp_path: Path, score: Scoring) -> None:
