@@ -147,10 +147,11 @@ def test_a_child_that_returns_from_the_handler_is_no_worker(pool: Pool) -> None:
 
 def test_a_worker_that_changed_its_group_is_killed(pool: Pool) -> None:
     """Leaving the process group is no way out."""
+    wait_until(lambda: len(pool.pids) == pool.workers)
     pids = pool.pids
     (report,) = pool.submit(handlers.act, [("change_group",)], BUDGET).wait(30)
     assert report.fault is Fault.CPU
-    wait_until(lambda: sum(map(alive, pids)) < len(pids), 1.0)
+    wait_until(lambda: sum(map(alive, pids)) < len(pids))
 
 
 def test_over_budget_is_over_budget_however_it_ends(pool: Pool) -> None:
