@@ -59,7 +59,7 @@ def slugs(page: Path) -> set[str]:
 
 
 @pytest.fixture
-def workplace(root: Path, tmp_path: Path) -> Path:
+def folder(root: Path, tmp_path: Path) -> Path:
     """A folder with the examples, in which commands may write."""
     shutil.copytree(root / "examples", tmp_path / "examples")
     shutil.copy(root / "Makefile", tmp_path)
@@ -104,12 +104,12 @@ def test_index_names_every_page() -> None:
 
 
 @pytest.mark.parametrize("block", blocks("sh"), ids=name)
-def test_commands_run(block: Block, workplace: Path) -> None:
+def test_commands_run(block: Block, folder: Path) -> None:
     """The `rewarden` commands of a block succeed one after the other (or fail as announced), and give no traceback."""
     for command in block.commands:
         if re.search(r"\brewarden\b", command):
             announced = re.search(r"# exit status (\d+)", command)
-            result = shell(command, workplace)
+            result = shell(command, folder)
             assert result.returncode == int(announced[1] if announced else 0), f"{command}\n{result.stderr}"
             assert "Traceback" not in result.stderr, command
 
@@ -124,24 +124,24 @@ def test_make_targets_exist(block: Block, root: Path) -> None:
 
 
 @pytest.mark.parametrize("page", sorted({block.page for block in blocks("python")}))
-def test_programs_run(page: str, workplace: Path) -> None:
+def test_programs_run(page: str, folder: Path) -> None:
     """The `python` blocks of a page, each in its file, run to their end one after the other."""
     for block in blocks("python"):
         if block.page == page:
             named = re.match(r"# (\w+\.py)$", block.text, flags=re.MULTILINE)
             program = named[1] if named else f"program_{block.number}.py"
-            (workplace / program).write_text(block.text)
+            (folder / program).write_text(block.text)
             runner = "pytest -q --rootdir=." if program.startswith("test_") else "python -P"
-            result = shell(f"PYTHONPATH=. {runner} {program}", workplace)
+            result = shell(f"PYTHONPATH=. {runner} {program}", folder)
             assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_demo_scores_the_examples(workplace: Path) -> None:
+def test_demo_scores_the_examples(folder: Path) -> None:
     """`make demo`, once set up, scores every example and says where the result is."""
     installed = f"{sys.prefix}/.run-installed"
-    result = shell(f"make --old-file={installed} VENV={sys.prefix} demo", workplace)
+    result = shell(f"make --old-file={installed} VENV={sys.prefix} demo", folder)
     assert result.returncode == 0, result.stdout + result.stderr
-    scored = workplace / "build/math_scored.jsonl"
-    assert str(scored.relative_to(workplace)) in result.stderr
-    rollouts = workplace / "examples/math_rollouts.jsonl"
+    scored = folder / "build/math_scored.jsonl"
+    assert str(scored.relative_to(folder)) in result.stderr
+    rollouts = folder / "examples/math_rollouts.jsonl"
     assert len(scored.read_text().splitlines()) == len(rollouts.read_text().splitlines())
