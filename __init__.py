@@ -14,11 +14,14 @@ from .core.budget import Budget
 from .core.engine import Engine
 from .core.errors import (
     DumpError,
+    PinError,
     PoolError,
     RecipeError,
     RewardenError,
     RolloutError,
     ScorerError,
+    ServiceError,
+    UngradedError,
     UnknownScorerError,
 )
 from .core.extraction import extract, visible
@@ -49,6 +52,7 @@ __all__ = [
     "Graded",
     "Message",
     "Outcome",
+    "PinError",
     "PoolError",
     "Reason",
     "Recipe",
@@ -59,9 +63,11 @@ __all__ = [
     "RolloutError",
     "Scorer",
     "ScorerError",
+    "ServiceError",
     "Span",
     "Tokens",
     "Trace",
+    "UngradedError",
     "Unit",
     "UnknownScorerError",
     "Verdict",

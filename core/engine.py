@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from . import cache as caching
 from . import recipe as recipes
+from . import registry
 from .combine import combine, with_earlier
 from .execution import Executor
 from .groups import Assembler, Group
@@ -25,6 +26,7 @@ from .pool import PoolStats
 from .reasons import Reason
 from .recipe import Follow, Recipe, Route
 from .registry import create
+from .resources import Resources
 from .rollout import Rollout
 from .scorer import Prior, Scorer, Unit
 from .spill import Spill
@@ -45,7 +47,7 @@ AHEAD = 4
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A route or follow-up with its scorers, one for each part."""
+    """A route or follow-up with its scorers, one for each part. A route of work that is not done here has none."""
 
     rule: Route | Follow
     scorers: Sequence[Scorer]
@@ -53,6 +55,11 @@ class _Step:
     @classmethod
     def of(cls, rule: Route | Follow, local: bool) -> _Step:
         return cls(rule, [create(part.scorer, part.config, local=local) for part in rule.parts])
+
+    @classmethod
+    def of_kinds(cls, rule: Route, only: Collection[str], local: bool) -> _Step:
+        elsewhere = only and not {registry.kind(part.scorer, local=local) for part in rule.parts} <= set(only)
+        return cls(rule, ()) if elsewhere else cls.of(rule, local)
 
 
 class Engine:
@@ -62,6 +69,9 @@ class Engine:
     pool processes (one for each core when None). `cache` is "memory", a path to an SQLite file, a Cache, or None for
     none. May be used from several threads at once. Close it, or use it in a `with` block, to stop its workers. Whoever
     passes on names from a network must say `local=False`, so that they cannot name code or files.
+
+    `only`: the kinds of work that are done here; routes of other kinds take their rollouts as before, but leave them
+    ungraded. `resources`: workers shared with other engines, which whoever made them closes.
     """
 
     def __init__(
@@ -71,11 +81,13 @@ class Engine:
         workers: int | None = None,
         cache: caching.Cache | str | Path | None = "memory",
         local: bool = True,
+        only: Collection[str] = (),
+        resources: Resources | None = None,
     ) -> None:
         if workers is not None and workers < 1:
             raise ValueError(f"workers={workers}: at least one is needed, or None for one for each core")
         self.recipe = recipes.load(recipe, local=local)
-        self._routes = [_Step.of(route, local) for route in self.recipe.routes]
+        self._routes = [_Step.of_kinds(route, only, local) for route in self.recipe.routes]
         self._follows = [_Step.of(follow, local) for follow in self.recipe.then]
         scorers = [scorer for step in (*self._routes, *self._follows) for scorer in step.scorers]
         self._stamp = ScorerStamp(self.recipe.name, self.recipe.version, self.recipe.digest)
@@ -85,7 +97,10 @@ class Engine:
             cache = caching.MemoryCache()
         elif isinstance(cache, (str, Path)):
             self._own_cache = cache = caching.SqliteCache(cache)
-        self._executor = Executor(self.recipe.limits, workers=workers, cache=cache, preload=preload)
+        limits = self.recipe.limits
+        self._owns_resources = resources is None
+        resources = resources or Resources(workers=workers, preload=preload, memory_mb=limits.worker_memory_mb)
+        self._executor = Executor(resources, cache=cache, limits=limits)
         self._scorers = scorers
         self._whole_input = any(scorer.unit is Unit.BATCH for scorer in scorers)
         self._grouped = self._whole_input or any(scorer.unit is Unit.GROUP for scorer in scorers)
@@ -221,14 +236,18 @@ class Engine:
     def _routed(self, chunk: Sequence[Rollout], verdicts: list[Verdict | None]) -> list[tuple[_Step, list[int]]]:
         """Which rows each route takes. Rows that none takes get their verdict at once."""
         routes = self._routes
-        if len(routes) == 1 and not routes[0].rule.when:
+        if len(routes) == 1 and not routes[0].rule.when and routes[0].scorers:
             return [(routes[0], [i for i in range(len(chunk)) if verdicts[i] is None])]
         taken: dict[int, list[int]] = {}
         for i, rollout in enumerate(chunk):
             if verdicts[i] is not None:
                 continue
             route = self._route(rollout)
-            if route is not None:
+            if route is not None and not route.scorers:
+                parts = ", ".join(part.label for part in route.rule.parts)
+                why = f"the recipe {self.recipe.name!r} sends this to {parts}, which is not graded by this service"
+                verdicts[i] = ungraded(Reason.NO_ROUTE, why, id=rollout.id)
+            elif route is not None:
                 taken.setdefault(routes.index(route), []).append(i)
             else:
                 why = f"no route of the recipe {self.recipe.name!r} takes this rollout; add one without `when`"
@@ -347,7 +366,8 @@ class Engine:
 
     def close(self) -> None:
         """Stop workers and threads. Work under way comes back as `ungraded: cancelled`; new work is refused."""
-        self._executor.resources.close()
+        if self._owns_resources:
+            self._executor.resources.close()
         if self._own_cache is not None:
             self._own_cache.close()
 

@@ -32,6 +32,10 @@ class UnknownScorerError(RewardenError, LookupError):
     """No scorer of that name (or that pinned version) is registered."""
 
 
+class PinError(RewardenError, LookupError):
+    """A scorer or recipe is pinned to another version than the one that is here."""
+
+
 class ScorerError(RewardenError, TypeError):
     """A scorer breaks the protocol: wrong attributes, or a result that is no verdict."""
 
@@ -46,3 +50,11 @@ class DumpError(RewardenError, ValueError):
 
 class PoolError(RewardenError, RuntimeError):
     """The worker pool cannot start, or was used after it was closed."""
+
+
+class ServiceError(RewardenError, RuntimeError):
+    """A service refused a request, or cannot be started as asked."""
+
+
+class UngradedError(RewardenError, RuntimeError):
+    """Rollouts came back ungraded, and the caller wants to hear of it rather than to mask them."""

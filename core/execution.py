@@ -151,12 +151,11 @@ class _Rows:
 
 
 class Executor:
-    """Scores with any scorer, through one cache, on one set of resources."""
+    """Scores with any scorer under a recipe's limits, through one cache, on one set of resources."""
 
-    def __init__(
-        self, limits: Limits, *, workers: int | None, cache: caching.Cache | None, preload: Sequence[str]
-    ) -> None:
-        self.resources = Resources(limits, workers=workers, preload=preload)
+    def __init__(self, resources: Resources, *, cache: caching.Cache | None, limits: Limits) -> None:
+        self.resources = resources
+        self._limits = limits
         self._cache = cache
         self._lock = threading.Lock()
         self._flights: dict[caching.Key | None, tuple[Call, int]] = {}
@@ -246,7 +245,7 @@ class Executor:
                     mine.append(i)
         my_works, my_keys = [works[i] for i in mine], [keys[i] for i in mine] if keys else []
         try:
-            wait = self.resources.start(scorer, my_works, [traces[i] for i in mine])
+            wait = self.resources.start(scorer, my_works, [traces[i] for i in mine], self._limits)
         except BaseException as error:
             why = raised(error)  # those who have joined must hear of it, and then so must the caller
             call.begin(lambda: self._land([work.failed(Reason.CANCELLED, why) for work in my_works], my_keys))

@@ -33,6 +33,8 @@ class Reason(StrEnum):
     """The answer is not of the format asked for (not JSON, not valid under the schema)."""
 
     # Ungraded causes: the reference, a backend, a machine, or the scorer itself.
+    BAD_ROLLOUT = "bad_rollout"
+    """What was sent is no rollout: a field is missing or has the wrong type."""
     BAD_REFERENCE = "bad_reference"
     """The reference is missing, empty or cannot be understood."""
     DEADLINE = "deadline"
@@ -61,6 +63,7 @@ class Reason(StrEnum):
 
 UNGRADED_REASONS = frozenset(
     {
+        Reason.BAD_ROLLOUT,
         Reason.BAD_REFERENCE,
         Reason.DEADLINE,
         Reason.OVER_BUDGET,
@@ -76,3 +79,14 @@ UNGRADED_REASONS = frozenset(
     }
 )
 """The reasons that go with `ungraded`, and with nothing else."""
+
+RETRYABLE_REASONS = frozenset(
+    {
+        Reason.DEADLINE,
+        Reason.WORKER_LOST,
+        Reason.SANDBOX_ERROR,
+        Reason.JUDGE_FAILED,
+        Reason.BACKEND_UNAVAILABLE,
+    }
+)
+"""The ungraded reasons that another try may cure: a machine or a backend was at fault, not what was sent."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from .errors import RecipeError, UnknownScorerError
 from .extras import missing
-from .scorer import Scorer, check_protocol
+from .scorer import Resource, Scorer, check_protocol
 
 GROUP = "rewarden.scorers"
 
@@ -63,19 +63,9 @@ def create(name: str, config: Mapping[str, Any] | None = None, *, local: bool = 
     """
     config = dict(config or {})
     base, _, pinned = name.partition("@")
-    found: Scorer | Factory
     if ":" in name:
-        if not local:
-            raise RecipeError(f"{name!r} names code, which only a local user's recipe may do; use a registered name")
-        base, found = name, _load(name)
-    elif base in _registered:
-        found = _registered[base]
-    elif base in BUILTIN:
-        found = _load(BUILTIN[base])
-    elif base in _entry_points():
-        found = _entry_points()[base].load()
-    else:
-        raise UnknownScorerError(f"no scorer is called {base!r}; known: {', '.join(names())}")
+        base = name
+    found = _find(name, local=local)
     if isinstance(found, Scorer):
         if config:
             raise RecipeError(f"scorer {base!r} takes no configuration, but {sorted(config)} was given")
@@ -92,6 +82,44 @@ def create(name: str, config: Mapping[str, Any] | None = None, *, local: bool = 
     if pinned and ":" not in name and scorer.version != pinned:
         raise UnknownScorerError(f"{name!r} is pinned, but version {scorer.version!r} is installed")
     return scorer
+
+
+def kind(name: str, *, local: bool = False) -> str:
+    """The kind of work of a scorer, also where the packages that it needs are not installed.
+
+    Raises UnknownScorerError, or RecipeError where its code cannot be imported.
+    """
+    found = _find(name, local=local)
+    return getattr(found, "kind", "") or getattr(found, "name", "") or name.partition("@")[0]
+
+
+def resource(name: str, *, local: bool = False) -> Resource:
+    """What a scorer runs on; the same holds as for `kind`."""
+    return Resource(getattr(_find(name, local=local), "resource", Resource.INLINE))
+
+
+def version(name: str, *, local: bool = False) -> str:
+    """The version of a scorer as it is installed; the same holds as for `kind`."""
+    return getattr(_find(name, local=local), "version", "1")
+
+
+def _find(name: str, *, local: bool) -> Scorer | Factory:
+    """The scorer, or what makes it of a configuration."""
+    found: Scorer | Factory
+    base = name.partition("@")[0]
+    if ":" in name:
+        if not local:
+            raise RecipeError(f"{name!r} names code, which only a local user's recipe may do; use a registered name")
+        found = _load(name)
+    elif base in _registered:
+        found = _registered[base]
+    elif base in BUILTIN:
+        found = _load(BUILTIN[base])
+    elif base in _entry_points():
+        found = _entry_points()[base].load()
+    else:
+        raise UnknownScorerError(f"no scorer is called {base!r}; known: {', '.join(names())}")
+    return found
 
 
 @cache

@@ -33,8 +33,8 @@ Wait = Callable[[], list[list[Verdict]]]
 class Resources:
     """Owns processes and threads; `close` ends them all."""
 
-    def __init__(self, limits: Limits, *, workers: int | None, preload: Sequence[str]) -> None:
-        self._limits = limits
+    def __init__(self, *, workers: int | None, preload: Sequence[str], memory_mb: int) -> None:
+        self._memory_mb = memory_mb
         self._workers = workers
         self._preload = preload
         self._lock = threading.Lock()
@@ -45,23 +45,23 @@ class Resources:
         self._closed = False
         self._owner = os.getpid()
 
-    def start(self, scorer: Scorer, works: list[Work], traces: Sequence[Sequence[Trace]]) -> Wait:
+    def start(self, scorer: Scorer, works: list[Work], traces: Sequence[Sequence[Trace]], limits: Limits) -> Wait:
         """Send the work to the scorer's resource."""
         if not works:
             return list
         match scorer.resource:
             case Resource.CPU:
-                return self._in_pool(scorer, works, traces)
+                return self._in_pool(scorer, works, traces, limits)
             case Resource.IO:
-                return self._in_loop(scorer, works, traces)
+                return self._in_loop(scorer, works, traces, limits)
             case Resource.GPU | Resource.SANDBOX:
                 return self._in_threads(scorer, works, traces)
             case _:
                 done = _timed(lambda: [score_alone(scorer, work) for work in works], traces)
                 return lambda: done
 
-    def _in_pool(self, scorer: Scorer, works: list[Work], traces: Sequence[Sequence[Trace]]) -> Wait:
-        budgets = [self._budget(scorer, work) for work in works]
+    def _in_pool(self, scorer: Scorer, works: list[Work], traces: Sequence[Sequence[Trace]], limits: Limits) -> Wait:
+        budgets = [_budget(scorer, work, limits) for work in works]
         batch: Batch = self._get_pool().submit(Scoring(scorer), [(work.views, work.priors) for work in works], budgets)
 
         def wait() -> list[list[Verdict]]:
@@ -76,14 +76,14 @@ class Resources:
 
         return wait
 
-    def _in_loop(self, scorer: Scorer, works: list[Work], traces: Sequence[Sequence[Trace]]) -> Wait:
+    def _in_loop(self, scorer: Scorer, works: list[Work], traces: Sequence[Sequence[Trace]], limits: Limits) -> Wait:
         loop = self._get_loop()
 
         async def one(work: Work, some: Sequence[Trace]) -> list[Verdict]:
             slots = self._slots.setdefault(scorer.stamp.digest, asyncio.Semaphore(scorer.concurrency))
             async with slots:
                 started = perf_counter()
-                limit = self._budget(scorer, work).wall_s
+                limit = _budget(scorer, work, limits).wall_s
                 task = asyncio.ensure_future(_kept(scorer, work))
                 try:
                     # Not `wait_for`: a scorer that swallows its cancellation would be waited for all the same.
@@ -114,25 +114,10 @@ class Resources:
         each = [(threads.submit(one, work, some), work) for work, some in zip(works, traces, strict=True)]
         return lambda: [_result(future, [work])[0] for future, work in each]
 
-    def _budget(self, scorer: Scorer, work: Work) -> Budget:
-        """The budget of all the members together, under the recipe's limits."""
-        try:
-            each = [scorer.budget(view) for view in work.views]
-            if not all(isinstance(budget, Budget) for budget in each):
-                raise TypeError("budget() must return a Budget")
-        except FAULTS:
-            log.warning("budget() of %s failed; using the default", scorer.name, exc_info=True)
-            each = [Budget()] * len(work.views)
-        cpu, wall = self._limits.cpu_s, self._limits.wall_s
-        return Budget(
-            sum(cpu if cpu is not None else budget.cpu_s for budget in each),
-            sum(wall if wall is not None else budget.wall_s for budget in each),
-        )
-
     def _get_pool(self) -> Pool:
         with self._open():
             if self._pool is None:
-                self._pool = Pool(workers=self._workers, preload=self._preload, memory_mb=self._limits.worker_memory_mb)
+                self._pool = Pool(workers=self._workers, preload=self._preload, memory_mb=self._memory_mb)
             return self._pool
 
     def _get_loop(self) -> _Loop:
@@ -216,6 +201,22 @@ class _Loop:
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)
+
+
+def _budget(scorer: Scorer, work: Work, limits: Limits) -> Budget:
+    """The budget of all the members together, under the recipe's limits."""
+    try:
+        each = [scorer.budget(view) for view in work.views]
+        if not all(isinstance(budget, Budget) for budget in each):
+            raise TypeError("budget() must return a Budget")
+    except FAULTS:
+        log.warning("budget() of %s failed; using the default", scorer.name, exc_info=True)
+        each = [Budget()] * len(work.views)
+    cpu, wall = limits.cpu_s, limits.wall_s
+    return Budget(
+        sum(cpu if cpu is not None else budget.cpu_s for budget in each),
+        sum(wall if wall is not None else budget.wall_s for budget in each),
+    )
 
 
 async def _kept(scorer: Scorer, work: Work) -> list[Verdict]:

@@ -66,6 +66,9 @@ class Scorer:
     name: str = ""
     version: str = "1"
     """Raise it whenever a verdict may change: it is part of the cache key and of what a client can pin."""
+    kind: str = ""
+    """The kind of work, such as `math` or `judge`: services, queues and images are made for one kind each. The
+    scorer's own name when empty."""
     unit: Unit = Unit.ROLLOUT
     resource: Resource = Resource.INLINE
     reads: tuple[str, ...] = ("completion", "reference")
@@ -146,6 +149,8 @@ def check_protocol(scorer: Scorer) -> None:
     what = f"scorer {scorer.name or type(scorer).__name__!r}"
     if not scorer.name or not scorer.name.replace("_", "").replace("-", "").isalnum():
         raise ScorerError(f"{what} needs a `name` of letters, digits, '-' and '_'")
+    if scorer.kind and not scorer.kind.replace("_", "").replace("-", "").isalnum():
+        raise ScorerError(f"{what}: a `kind` is made of letters, digits, '-' and '_', not {scorer.kind!r}")
     if not isinstance(scorer.version, str) or not scorer.version:
         raise ScorerError(f"{what} needs a `version`, a non-empty string")
     unknown = set(scorer.reads) - FIELDS

@@ -39,6 +39,8 @@ class BadReferenceError(RewardenError, ValueError):
 class AnswerScorer(Scorer):
     """A scorer of one answer against one reference: `read_reference`, then `grade`."""
 
+    kind = "text"
+
     @abstractmethod
     def read_reference(self, reference: Any) -> Any:
         """The reference in the form that `grade` takes. Raises BadReferenceError."""

@@ -47,6 +47,7 @@ class MajorityScorer(Scorer):
     """
 
     name = "majority"
+    kind = "pseudo-label"
     unit = Unit.GROUP
     resource = Resource.CPU
     reads = ("completion",)

@@ -1,0 +1,3 @@
+"""The process that takes batches from the queue and grades them."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""What a trainer needs in its own process."""
+
+from __future__ import annotations
