@@ -45,6 +45,18 @@ class JobOptions(ScoreOptions):
     """How long a group that is not whole in this job waits for members from other jobs."""
 
 
+class ScoreRequest(ScoreOptions):
+    """Rollouts to grade, and how."""
+
+    rollouts: list[Rollout] = Field(min_length=1)
+
+
+class JobRequest(JobOptions):
+    """Rollouts to grade while nobody holds a connection, and how."""
+
+    rollouts: list[Rollout] = Field(min_length=1)
+
+
 Options = TypeVar("Options", bound=ScoreOptions)
 
 Item = Rollout | str
@@ -89,16 +101,15 @@ def encode_request(options: ScoreOptions, rollouts: bytes) -> bytes:
 
 def decode_request(body: bytes, options: type[Options]) -> tuple[Options, list[Item]]:
     """The options and the rollouts of a request; a RequestError when it is not one as a whole."""
-    model = _request_model(options)
+    model = JobRequest if issubclass(options, JobOptions) else ScoreRequest
     try:
         # This parser alone refuses NaN, infinities and 1e999, and the next one alone refuses deep nesting.
         orjson.loads(body)
-        request = model.validate_json(body, strict=True)
+        values = model.model_validate_json(body, strict=True).__dict__
     except orjson.JSONDecodeError as error:
         raise RequestError(f"the body is not JSON: {error}") from None
     except ValidationError:
         return _decode_slowly(body, options)
-    values = request.__dict__
     found = options.model_construct(**{name: values[name] for name in options.model_fields})
     return found, values["rollouts"]
 
@@ -162,19 +173,3 @@ def decode_verdict(data: Any) -> Verdict:
 def bad_rollout(fault: str, id: str = "") -> Verdict:
     """The verdict on what is no rollout."""
     return ungraded(Reason.BAD_ROLLOUT, fault[:500], id=id)
-
-
-class ScoreRequest(ScoreOptions):
-    """Rollouts to grade, and how."""
-
-    rollouts: list[Rollout] = Field(min_length=1)
-
-
-class JobRequest(JobOptions):
-    """Rollouts to grade while nobody holds a connection, and how."""
-
-    rollouts: list[Rollout] = Field(min_length=1)
-
-
-def _request_model(options: type[ScoreOptions]) -> type[BaseModel]:
-    return JobRequest if options is JobOptions else ScoreRequest
