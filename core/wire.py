@@ -110,7 +110,7 @@ def decode_request(body: bytes, options: type[Options]) -> tuple[Options, list[I
         raise RequestError(f"the body is not JSON: {error}") from None
     except ValidationError:
         return _decode_slowly(body, options)
-    found = options.model_construct(**{name: values[name] for name in options.model_fields})
+    found: Options = options.model_construct(**{name: values[name] for name in options.model_fields})
     return found, values["rollouts"]
 
 
