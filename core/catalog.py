@@ -13,7 +13,7 @@ from . import registry
 from .errors import PinError, RecipeError, RewardenError, UnknownScorerError
 from .recipe import Follow, Recipe, Route
 from .rollout import Rollout
-from .scorer import Resource
+from .scorer import Resource, Unit
 
 _DEMAND = {Resource.INLINE: 0, Resource.CPU: 1, Resource.SANDBOX: 2, Resource.IO: 3, Resource.GPU: 4}
 """Of several parts, the one that needs the scarcest machine says where the work is done."""
@@ -52,7 +52,7 @@ class Catalog:
         base, _, pinned = name.partition("@")
         if base not in self._own and (base not in self._all() or ":" in base):
             raise UnknownScorerError(f"no recipe is called {base[:100]!r} here; on offer: {', '.join(self.names())}")
-        found = self._own.get(base) or _builtin(base)
+        found = self._recipe(base)
         if self.only and not self.only & self.kinds(base):
             raise UnknownScorerError(f"{base!r} is not on offer here; on offer: {', '.join(self.names())}")
         if pinned and pinned != (here := self.version(base)):
@@ -61,7 +61,7 @@ class Catalog:
 
     def version(self, name: str) -> str:
         """What `name@version` pins: the version of the scorer where the recipe is one scorer, else of the recipe."""
-        recipe = self._own.get(name) or _builtin(name)
+        recipe = self._recipe(name)
         if name not in self._own and len(recipe.routes) == 1 and recipe.routes[0].parts[0].scorer == name:
             return registry.version(name)
         return recipe.version
@@ -72,12 +72,12 @@ class Catalog:
 
     def kinds(self, name: str) -> frozenset[str]:
         """All kinds of work under a recipe."""
-        recipe = self._own.get(name) or _builtin(name)
+        recipe = self._recipe(name)
         return frozenset(self._kind(name, [route]) for route in recipe.routes)
 
     def kind_of(self, name: str, rollout: Rollout) -> str | None:
         """The kind of work that a rollout is under a recipe; None when no route takes it."""
-        recipe = self._own.get(name) or _builtin(name)
+        recipe = self._recipe(name)
         if recipe.then:
             # What follows looks at the verdicts of several routes, so the whole recipe is done in one place.
             return self._kind(name, recipe.routes)
@@ -85,6 +85,22 @@ class Catalog:
             if all(condition.holds(recipes.lookup(rollout, condition.field)) for condition in route.when):
                 return self._kind(name, [route])
         return None
+
+    def grouped(self, name: str, kind: str) -> bool:
+        """Whether verdicts on work of this kind may depend on other rollouts than their own."""
+        local = self.is_local(name)
+        return any(
+            (isinstance(step, Follow) and step.on == "group")
+            or any(registry.unit(part.scorer, local=local) is not Unit.ROLLOUT for part in step.parts)
+            for step in self._steps(name, kind)
+        )
+
+    def resource(self, name: str, kind: str) -> Resource:
+        """The scarcest resource that work of this kind needs."""
+        local = self.is_local(name)
+        parts = (part for step in self._steps(name, kind) for part in step.parts)
+        found = (registry.resource(part.scorer, local=local) for part in parts)
+        return max(found, key=_DEMAND.__getitem__, default=Resource.INLINE)
 
     def split_by_scorer(self, name: str, rollouts: Sequence[Rollout]) -> dict[str, list[int]]:
         """The rows under each recipe: `name`, or what a rollout's own `scorer` says, unless the recipe routes by that.
@@ -111,6 +127,17 @@ class Catalog:
             rows.setdefault(self.kind_of(base, rollout), []).append(i)
         return rows
 
+    def _recipe(self, name: str) -> Recipe:
+        base = name.partition("@")[0]
+        return self._own.get(base) or _builtin(base)
+
+    def _steps(self, name: str, kind: str) -> list[Route | Follow]:
+        """The routes of this kind, and what follows them."""
+        recipe = self._recipe(name)
+        if recipe.then:
+            return [*recipe.routes, *recipe.then]
+        return [route for route in recipe.routes if self._kind(name, [route]) == kind]
+
     def _all(self) -> list[str]:
         return sorted({*self._own, *recipes.builtin_names()})
 
@@ -121,10 +148,8 @@ class Catalog:
             return frozenset()
 
     def _kind(self, name: str, routes: Iterable[Route]) -> str:
-        local = name in self._own
-        recipe = self._own.get(name) or _builtin(name)
-        steps: list[Route | Follow] = [*routes, *recipe.then]
-        return _most_demanding(tuple(part.scorer for step in steps for part in step.parts), local)
+        steps: list[Route | Follow] = [*routes, *self._recipe(name).then]
+        return _most_demanding(tuple(part.scorer for step in steps for part in step.parts), self.is_local(name))
 
 
 @lru_cache(maxsize=1024)

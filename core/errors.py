@@ -6,6 +6,12 @@ what to do next in its message. Faults of a *rollout* are never exceptions: they
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .verdict import Verdict
+
 _SHOWN = 1000
 
 
@@ -57,4 +63,14 @@ class ServiceError(RewardenError, RuntimeError):
 
 
 class UngradedError(RewardenError, RuntimeError):
-    """Rollouts came back ungraded, and the caller wants to hear of it rather than to mask them."""
+    """Rollouts came back ungraded, and the caller wants to hear of it rather than to mask them.
+
+    `verdicts` are all that came back with them.
+    """
+
+    def __init__(self, message: str, verdicts: Sequence[Verdict] = ()) -> None:
+        super().__init__(message)
+        self.verdicts = list(verdicts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.verdicts)

@@ -17,7 +17,7 @@ from typing import Any
 
 from .errors import RecipeError, UnknownScorerError
 from .extras import missing
-from .scorer import Resource, Scorer, check_protocol
+from .scorer import Resource, Scorer, Unit, check_protocol
 
 GROUP = "rewarden.scorers"
 
@@ -96,6 +96,11 @@ def kind(name: str, *, local: bool = False) -> str:
 def resource(name: str, *, local: bool = False) -> Resource:
     """What a scorer runs on; the same holds as for `kind`."""
     return Resource(getattr(_find(name, local=local), "resource", Resource.INLINE))
+
+
+def unit(name: str, *, local: bool = False) -> Unit:
+    """How many rollouts a verdict of a scorer depends on; the same holds as for `kind`."""
+    return Unit(getattr(_find(name, local=local), "unit", Unit.ROLLOUT))
 
 
 def version(name: str, *, local: bool = False) -> str:

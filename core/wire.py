@@ -8,7 +8,7 @@ versions may overlap: fields that they do not know are dropped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -110,8 +110,8 @@ def decode_request(body: bytes, options: type[Options]) -> tuple[Options, list[I
         raise RequestError(f"the body is not JSON: {error}") from None
     except ValidationError:
         return _decode_slowly(body, options)
-    found: Options = options.model_construct(**{name: values[name] for name in options.model_fields})
-    return found, values["rollouts"]
+    found = options.model_construct(**{name: values[name] for name in options.model_fields})
+    return cast("Options", found), values["rollouts"]
 
 
 def _decode_slowly(body: bytes, options: type[Options]) -> tuple[Options, list[Item]]:
