@@ -10,6 +10,8 @@ with rewarden.Engine("math") as engine:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from .core.budget import Budget
 from .core.engine import Engine
 from .core.errors import (
@@ -43,9 +45,13 @@ from .core.verdict import (
     ungraded,
 )
 
+if TYPE_CHECKING:
+    from .client import AsyncRewardClient, RewardClient
+
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncRewardClient",
     "Budget",
     "DumpError",
     "Engine",
@@ -58,6 +64,7 @@ __all__ = [
     "Recipe",
     "RecipeError",
     "Resource",
+    "RewardClient",
     "RewardenError",
     "Rollout",
     "RolloutError",
@@ -81,3 +88,12 @@ __all__ = [
     "ungraded",
     "visible",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # The client is imported when it is first asked for.
+    if name in ("AsyncRewardClient", "RewardClient"):
+        from . import client
+
+        return getattr(client, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -70,6 +70,10 @@ class BusyError(ServiceError):
         return type(self), (str(self), self.retry_after)
 
 
+class TooLargeError(ServiceError):
+    """The request is larger than is taken at once; in parts it would be."""
+
+
 class UnknownJobError(ServiceError, LookupError):
     """No job of that id: never started, or its results have expired."""
 
