@@ -14,7 +14,7 @@ import typer
 
 from .. import __version__
 from ..core.errors import RewardenError
-from . import doctor, recipe, score, scorers, verify
+from . import doctor, keys, recipe, score, scorers, serve, verify
 from .console import complain
 from .stop import Stopped
 
@@ -29,6 +29,8 @@ app.command("score")(score.score)
 app.command("verify")(verify.verify)
 app.command("scorers")(scorers.scorers)
 app.add_typer(recipe.app, name="recipe")
+app.command("serve")(serve.serve)
+app.add_typer(keys.app, name="keys")
 app.command("doctor")(doctor.doctor)
 
 
