@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
-from rough_service import Call, Reply, grade, json, problem, scores, serving
+from rough_service import Call, Jobs, Reply, grade, json, problem, scores, serving
 
 from rewarden import PinError, Reason, RewardClient, Rollout, ServiceError, UngradedError, UnknownScorerError
 from rewarden.client.transport import BusyError
@@ -110,6 +110,18 @@ def test_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(scores) as (url, service), RewardClient(url) as client:
         client.score(rollouts(1))
     assert service.calls[0].headers["authorization"] == "Bearer from-outside"
+
+
+def test_offers() -> None:
+    """The recipes of a service, with the versions that pin them; what is no such list is an error that says so."""
+    with serving(Jobs()) as (url, _), RewardClient(url) as client:
+        assert client.offers() == {"exact": "1"}
+    with (
+        serving(lambda _: json({"hello": 1})) as (url, _),
+        RewardClient(url, retries=0) as client,
+        pytest.raises(BusyError, match="is it a rewarden service"),
+    ):
+        client.offers()
 
 
 def test_nothing_to_score_asks_nobody() -> None:

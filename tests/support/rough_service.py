@@ -189,9 +189,10 @@ def serving(answer: Answer) -> Iterator[tuple[str, RoughService]]:
     """The address of a service on a thread of its own, and the service."""
     service = RoughService(answer)
     loop = asyncio.new_event_loop()
-    server = loop.run_until_complete(asyncio.start_server(service.serve, "127.0.0.1", 0))
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
+    starting = asyncio.start_server(service.serve, "127.0.0.1", 0)
+    server = asyncio.run_coroutine_threadsafe(starting, loop).result(10)
 
     async def end() -> None:
         server.close()
