@@ -60,7 +60,7 @@ class Backends:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="rewarden-peers", daemon=True).start()
+                threading.Thread(target=_run, args=(self._loop,), name="rewarden-peers", daemon=True).start()
             return self._loop
 
     def close(self) -> None:
@@ -77,3 +77,11 @@ class Backends:
         with contextlib.suppress(Exception):  # a peer that is gone has nothing to give back
             asyncio.run_coroutine_threadsafe(close_all(), loop).result(CLOSE_S)
         loop.call_soon_threadsafe(loop.stop)
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()

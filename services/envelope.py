@@ -54,8 +54,8 @@ class Envelope:
         started = time.perf_counter()
         headers = dict(scope["headers"])
         given = headers.get(b"x-request-id", b"")
-        id = given.decode() if SANE.fullmatch(given) else secrets.token_hex(8)
-        scope["rewarden.request_id"] = id
+        request_id = given.decode() if SANE.fullmatch(given) else secrets.token_hex(8)
+        scope["rewarden.request_id"] = request_id
         counts = Counts()
         token = COUNTS.set(counts)
         status = 0
@@ -64,7 +64,7 @@ class Envelope:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", id.encode())]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
             await send(message)
 
         try:
@@ -74,7 +74,7 @@ class Envelope:
                 except ClientDisconnect:
                     status = status or GONE
                 except Exception:
-                    log.exception("the request failed", extra={"request_id": id, "path": scope["path"][:200]})
+                    log.exception("the request failed", extra={"request_id": request_id, "path": scope["path"][:200]})
                     if status:  # too late for another answer: the connection is closed
                         status = 500
                         raise
@@ -83,16 +83,16 @@ class Envelope:
                 describe({"http.response.status_code": status, "rewarden.rollouts": counts.rollouts})
         finally:
             COUNTS.reset(token)
-            self._done(scope, id, status or GONE, time.perf_counter() - started, counts)
+            self._done(scope, request_id, status or GONE, time.perf_counter() - started, counts)
 
-    def _done(self, scope: Scope, id: str, status: int, seconds: float, counts: Counts) -> None:
+    def _done(self, scope: Scope, request_id: str, status: int, seconds: float, counts: Counts) -> None:
         route = self._route(scope)
         self.service.metrics.request(route, status, seconds)
         self.service.record.request(status)
         if route in QUIET and status < 400:
             return
         fields: dict[str, Any] = {
-            "request_id": id,
+            "request_id": request_id,
             "method": scope["method"],
             "route": route,
             "status": status,

@@ -1,6 +1,6 @@
 """The rollouts of one request on their way to verdicts.
 
-    rollouts -> recipe (the request's, or the rollout's own `scorer`) -> kind of work -> backend of that kind -> verdicts
+    rollouts -> recipe (the request's, or the rollout's own `scorer`) -> kind of work -> backend -> verdicts
 
 All of it happens in one thread. Whoever waits may stop waiting at any moment and take what there is.
 """

@@ -126,11 +126,11 @@ def make(
     rollouts_per_minute: int | None = None,
 ) -> tuple[str, Key]:
     """A new key, and what is kept of it."""
-    id = secrets.token_hex(6)
-    text = f"rw_{id}_{secrets.token_urlsafe(32)}"
+    made = secrets.token_hex(6)
+    text = f"rw_{made}_{secrets.token_urlsafe(32)}"
     try:
         key = Key(
-            id=id, name=name, sha256=digest(text), scopes=scopes, created=created, expires=expires,
+            id=made, name=name, sha256=digest(text), scopes=scopes, created=created, expires=expires,
             max_requests=max_requests, rollouts_per_minute=rollouts_per_minute,
         )  # fmt: skip
     except ValidationError as error:

@@ -19,8 +19,8 @@ MODELS: list[type[BaseModel]] = [ScoreRequest, ProblemDocument]
 """What the document describes besides what the framework sees. Other routes add theirs."""
 
 DESCRIPTION = """\
-Errors of a request as a whole are problem documents (RFC 9457). What is wrong with one rollout is its verdict, and the \
-others are graded. A body may be sent with `Content-Encoding: gzip` or `zstd`."""
+Errors of a request as a whole are problem documents (RFC 9457). What is wrong with one rollout is its verdict, and \
+the others are graded. A body may be sent with `Content-Encoding: gzip` or `zstd`."""
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, str]:

@@ -74,7 +74,7 @@ class ProblemDocument(BaseModel):
     status: int
     detail: str
     """What is wrong with this request, and what to do."""
-    code: str = Field(examples=["busy"], json_schema_extra={"enum": sorted(CODES)})
+    code: str = Field(examples=["busy"], json_schema_extra={"enum": [*sorted(CODES)]})
     retryable: bool
     """Whether the same request may succeed later."""
     request_id: str | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,13 +125,9 @@ class Record:
                 "step_s": STEP_S,
                 "buckets": [bucket.to_dict() for bucket in self._buckets if bucket.start >= oldest],
                 "scorers": {scorer: dict(counts) for scorer, counts in sorted(self.outcomes.items())},
-                "ungraded": list(_newest_first(self._ungraded)),
-                "slow": list(_newest_first(self._slow)),
+                "ungraded": [*reversed(self._ungraded)],
+                "slow": [*reversed(self._slow)],
             }
-
-
-def _newest_first(rows: Sequence[dict[str, Any]]) -> Iterable[dict[str, Any]]:
-    return reversed(rows)
 
 
 def _ungraded_row(recipe: str, one: Graded, now: float) -> dict[str, Any]:

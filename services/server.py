@@ -69,6 +69,11 @@ class Server(uvicorn.Server):
         else:
             self.should_exit = self.force_exit = True
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        if self.force_exit:  # the base class leaves it out; workers and the queue would be left behind
+            await self.lifespan.shutdown()
+
     async def on_tick(self, counter: int) -> bool:
         if self._until is not None and (not self.service.admission.requests or time.monotonic() > self._until):
             self.should_exit = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -57,6 +58,9 @@ class Service:
         self.queue: Queue | None = None
         """The queue, where there is one."""
         self.threads = ThreadPoolExecutor(settings.threads, thread_name_prefix="rewarden-request")
+        self.reading = threading.Lock()
+        """Parsing a large body keeps the interpreter to itself. One at a time, so that the event loop has its turn
+        after each."""
         self._close_queue: Callable[[], Awaitable[None]] | None = None
         self._warming: asyncio.Task[None] | None = None
 
@@ -189,8 +193,9 @@ class _Call(Generic[Result]):
     def run(self) -> Result:
         """Everything, in order. What is done after a stop is dropped."""
         started = time.monotonic()
-        options, items = self.read()
         service = self.service
+        with service.reading:
+            options, items = self.read()
         if self.ticket is not None:
             service.admission.count(self.ticket, len(items))
         if options.timeout_s is not None and started + options.timeout_s < self._deadline:

@@ -45,6 +45,8 @@ class Settings:
     """`embedded`, or the address of a Redis (`redis://...`, `rediss://...`, `unix://...`)."""
     queue_dir: Path | None = None
     """Where an embedded queue is kept."""
+    max_queued_batches: int = 10_000
+    """Batches that may wait in the queue; jobs are refused while there are more."""
 
     max_body_bytes: int = 16 * MIB
     """Of one request, as it is sent and unpacked."""

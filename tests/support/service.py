@@ -33,7 +33,7 @@ def running_service(*, ready: bool = True, **settings: Any) -> Iterator[Running]
 
     `settings` are those of `Settings`. With `ready` it waits for `/readyz`.
     """
-    made = Settings(**{"port": 0, "workers": 1, **settings})
+    made = Settings(**{"port": 0, "workers": 1, "drain_s": 5.0, **settings})
     bound = server.listen(made.host, made.port)
     with bound:
         running = server.make(made)
@@ -57,7 +57,6 @@ def running_service(*, ready: bool = True, **settings: Any) -> Iterator[Running]
                 until(lambda: httpx.get(f"{url}/readyz").status_code == 200)
             yield url
         finally:
-            running.stop()
             running.stop()
             thread.join(PATIENCE_S)
             assert not thread.is_alive(), "the service did not stop"
