@@ -19,8 +19,10 @@ from typing import Any
 import pytest
 from rough_service import Call, Reply, scores, serving
 
-from rewarden import AsyncRewardClient, Engine, PinError, Reason, Recipe, RewardClient, Rollout, ServiceError
+from rewarden import AsyncRewardClient, Engine, PinError, Reason, Recipe, RewardClient, Rollout, ServiceError, Verdict
+from rewarden.client.in_process import InProcessTransport
 from rewarden.client.target import connect
+from rewarden.client.transport import Request
 from rewarden.core.catalog import Catalog
 from rewarden.core.engines import Engines
 from rewarden.core.errors import UnknownScorerError
@@ -330,6 +332,24 @@ def test_every_address_has_its_transport() -> None:
 
     found = asyncio.run(names())
     assert found == ["InProcessTransport"] * 2 + ["HttpTransport"] * 2 + ["QueueTransport"] * 2
+
+
+class Miscounting(InProcessTransport):
+    """A transport of somebody's own, with a mistake in it."""
+
+    async def score(self, request: Request) -> list[Verdict]:
+        return (await super().score(request))[1:]
+
+
+def test_any_transport_is_checked() -> None:
+    """A transport of one's own is a target; verdicts that are too few are never spread over the rollouts."""
+    with Engine("exact") as engine:
+        with RewardClient(InProcessTransport(engine), recipe="exact") as client:
+            assert client.rewards([RIGHT, WRONG]) == [1.0, 0.0]
+        with RewardClient(Miscounting(engine), recipe="exact", retries=0) as client:
+            verdicts = client.score([RIGHT, WRONG])
+    assert {verdict.reason for verdict in verdicts} == {Reason.BACKEND_UNAVAILABLE}
+    assert len(verdicts) == 2
 
 
 def test_imports_are_light() -> None:

@@ -61,7 +61,7 @@ def test_one_sample() -> None:
 def test_ungraded_raises_unless_a_number_was_chosen() -> None:
     """A number is never made up: without `ungraded` the sample raises, with the verdict; 0 is a choice too."""
     with serving(lambda _: json({"verdicts": []})) as (url, _):
-        options = {"recipe": "math", "target": url, "retries": 0}
+        options: dict[str, Any] = {"recipe": "math", "target": url, "retries": 0}
         with pytest.raises(UngradedError, match=r"backend_unavailable.*reward_kwargs\.ungraded") as caught:
             compute_score(**SAMPLE, **options)
         assert caught.value.verdicts[0].reason is Reason.BACKEND_UNAVAILABLE
