@@ -111,7 +111,7 @@ class Envelope:
             fields["problem"] = scope["rewarden.problem"]
         if "rewarden.key" in scope:
             fields["key"] = scope["rewarden.key"].id
-        log_request(fields, failed=status >= 500)
+        log_request(fields, failed=status == 500)
 
     def _route(self, scope: Scope) -> str:
         """The path as it was declared, so that metrics have few of them."""

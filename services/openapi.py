@@ -11,7 +11,7 @@ from pydantic.json_schema import models_json_schema
 
 from ..core.verdict import Verdict
 from ..core.wire import ScoreRequest
-from .problems import ProblemDocument
+from .problems import ProblemDocument, responses
 
 REF = "#/components/schemas/{model}"
 
@@ -59,6 +59,11 @@ def _document(app: FastAPI) -> dict[str, Any]:
     _, models = models_json_schema([(model, "validation") for model in MODELS], ref_template=REF)
     schemas.update(models["$defs"])
     schemas.update(_verdict())
+    for methods in made["paths"].values():
+        for operation in methods.values():
+            answer = operation["responses"].get("422", {})
+            if "application/json" in answer.get("content", {}):  # the framework's own, which `app.py` replaces
+                operation["responses"]["422"] = responses("invalid_request")[422]
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     components["securitySchemes"] = {

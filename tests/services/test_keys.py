@@ -81,7 +81,7 @@ def test_wrong_keys_are_all_alike(guarded: Guarded) -> None:
         assert answer.headers["www-authenticate"].startswith("Bearer")
     assert len(details) == 1
     for headers in ({"Authorization": "Digest x"}, {"Authorization": "Basic ###"}, {"X-API-Key": "\xff"}):
-        raw = {name: value.encode("latin-1") for name, value in headers.items()}
+        raw = {name.encode(): value.encode("latin-1") for name, value in headers.items()}
         problem(httpx.post(f"{guarded.url}/v1/score", json=ONE, headers=raw), 401, "bad_key")
     problem(httpx.post(f"{guarded.url}/v1/score", json=ONE), 401, "no_key")
 

@@ -109,7 +109,12 @@ def test_limits_of_a_key(gated: dict[str, Recipe], threads: ThreadPoolExecutor, 
     """A key is held to its own limits, and its neighbours are not."""
     file = tmp_path / "keys.json"
     made = {}
-    for name, more in (("one", {"max_requests": 1}), ("few", {"rollouts_per_minute": 5}), ("free", {})):
+    limits: list[tuple[str, dict[str, Any]]] = [
+        ("one", {"max_requests": 1}),
+        ("few", {"rollouts_per_minute": 5}),
+        ("free", {}),
+    ]
+    for name, more in limits:
         text, key = keys.make(name, ("score",), created=datetime.now(UTC), **more)
         made[name] = {"X-API-Key": text}
         keys.save(file, (keys.load(file) if file.exists() else {}) | {key.id: key})
