@@ -68,9 +68,8 @@ def serve(
     from ..core.errors import ServiceError
     from ..core.extras import missing
 
-    remedy = missing(NEEDS)
-    if remedy:
-        raise ServiceError(f"a service needs packages that are not installed: {remedy}")
+    if missing(NEEDS):
+        raise ServiceError("a service needs packages that are not installed: pip install 'rewarden[serve]'")
     if cache is not None and no_cache:
         raise ServiceError("--cache and --no-cache contradict each other; give one")
     from ..services import logs, server

@@ -126,6 +126,12 @@ class Service:
         self.check_recipe(found.recipe)
         return found, items
 
+    def count(self, rollouts: int) -> None:
+        """Charge rollouts that are not graded by `work` to the request that is being answered."""
+        ticket = TICKET.get()
+        if ticket is not None:
+            self.admission.count(ticket, rollouts)
+
     async def score(self, recipe: str, items: Sequence[Item], *, timeout_s: float | None = None) -> list[Verdict]:
         """One verdict for each of `items`, in order. Raises Problem for a recipe that is not on offer."""
         self.check_size(len(items))

@@ -19,6 +19,10 @@ import pytest
 from command import COMMAND
 from service import PATIENCE_S, until
 
+from rewarden.cli.serve import serve
+from rewarden.core import extras
+from rewarden.core.errors import ServiceError
+
 SLOW = """
 import time
 from rewarden import Resource, Scorer, scored
@@ -143,6 +147,14 @@ def test_what_cannot_start(tmp_path: Path, args: list[str], says: str) -> None:
     assert says in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
     assert "secret" not in ran.stderr
+
+
+def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where what a service needs is not installed, it says how to get it."""
+    have = extras.installed
+    monkeypatch.setattr(extras, "installed", lambda name: None if name == "fastapi" else have(name))
+    with pytest.raises(ServiceError, match=r"pip install 'rewarden\[serve\]'"):
+        serve()
 
 
 def test_port_in_use(tmp_path: Path) -> None:
