@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import re
 import socket
-from collections.abc import Iterator
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +20,7 @@ import zstandard
 from problem_document import problem
 from service import Running, running_service
 
+from rewarden.services.body import Body
 from rewarden.services.problems import CODES, URI, Problem
 
 JSON = {"Content-Type": "application/json"}
@@ -81,10 +85,9 @@ def test_types_and_codings(small: Running) -> None:
     for coding in ("gzip", "zstd"):
         answer = httpx.post(f"{small}/v1/score", content=body, headers=JSON | {"Content-Encoding": coding})
         problem(answer, 400, "bad_request")
-    cut = gzip.compress(body)[:-9]
-    problem(
-        httpx.post(f"{small}/v1/score", content=cut, headers=JSON | {"Content-Encoding": "gzip"}), 400, "bad_request"
-    )
+    for broken in (gzip.compress(body)[:-9], gzip.compress(body) * 2):
+        answer = httpx.post(f"{small}/v1/score", content=broken, headers=JSON | {"Content-Encoding": "gzip"})
+        problem(answer, 400, "bad_request")
 
 
 def test_too_large(small: Running) -> None:
@@ -97,17 +100,34 @@ def test_too_large(small: Running) -> None:
     assert httpx.post(f"{small}/v1/score", json=ONE).status_code == 200
 
 
-@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+PACK: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "zstd": zstandard.compress}
+
+
+@pytest.mark.parametrize("coding", PACK)
 def test_bombs_are_refused(small: Running, coding: str) -> None:
-    """A body that unpacks to very much more is refused before it is unpacked."""
-    zeros = b"\0" * (64 << 20)
-    if coding == "gzip":
-        bomb = gzip.compress(zeros[: 8 << 20], 9)
-    else:
-        bomb = zstandard.compress(zeros, 3)
+    """A body that unpacks to very much more is refused, and never unpacked beyond the limit."""
+    bomb = PACK[coding](b"\0" * (8 << 20))
     assert len(bomb) < 10_000
     answer = httpx.post(f"{small}/v1/score", content=bomb, headers=JSON | {"Content-Encoding": coding})
     problem(answer, 413, "too_large")
+    larger = Body(PACK[coding](b"\0" * (64 << 20)), coding, 10_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(Problem, match="10,000"):
+            larger.unpack()
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("coding", PACK)
+def test_many_small_parts(coding: str) -> None:
+    """A body of a million packed nothings takes no longer than its length deserves."""
+    body = Body(PACK[coding](b"") * 500_000, coding, 1 << 24)
+    start = time.monotonic()
+    with contextlib.suppress(Problem):
+        body.unpack()
+    assert time.monotonic() - start < 20
 
 
 def _raw(url: str, data: bytes, *, then: bytes = b"") -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from itertools import pairwise
 
@@ -36,7 +37,7 @@ def test_lists_are_bounded() -> None:
 def test_buckets_are_of_the_last_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers fall into steps of five seconds, and those of more than 15 minutes ago are gone."""
     now = [1_000_000.0]
-    monkeypatch.setattr(record.time, "time", lambda: now[0])
+    monkeypatch.setattr(time, "time", lambda: now[0])
     kept = Record(slow_s=1.0)
     for step in range(STEPS + 20):
         now[0] = 1_000_000.0 + 5 * step
