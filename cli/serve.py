@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from .console import say
-
-if TYPE_CHECKING:
-    from ..core.recipe import Recipe
+from .options import pairs, recipes_of
 
 NEEDS = ("fastapi", "httptools", "httpx", "prometheus-client", "structlog", "uvicorn", "uvloop")
 
@@ -82,11 +80,11 @@ def serve(
         host=host,
         port=port,
         only=tuple(only or ()),
-        recipes=_recipes(recipe or []),
+        recipes=recipes_of(recipe or []),
         workers=workers,
         cache=None if no_cache else cache or "memory",
         keys=keys,
-        routes=_pairs(route or [], "--route", "KIND=TARGET"),
+        routes=pairs(route or [], "--route", "KIND=TARGET"),
         peer_key=os.environ.get("REWARDEN_PEER_KEY"),
         queue=queue,
         queue_dir=queue_dir,
@@ -96,23 +94,3 @@ def serve(
         drain_s=drain_s,
     )
     server.run(settings, ready=lambda url: say(f"listening on {url}"))
-
-
-def _recipes(given: list[str]) -> dict[str, Recipe]:
-    from ..core.recipe import load
-
-    return {alias: load(place, local=True) for alias, place in _pairs(given, "--recipe", "ALIAS=FILE").items()}
-
-
-def _pairs(given: list[str], option: str, form: str) -> dict[str, str]:
-    from ..core.errors import ServiceError
-
-    found: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not name or not equals or not value:
-            raise ServiceError(f"{option} {text}: give {form}")
-        if name in found:
-            raise ServiceError(f"{option} {name} is given twice")
-        found[name] = value
-    return found

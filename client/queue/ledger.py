@@ -157,7 +157,14 @@ class Ledger:
         args: list[Any] = [orjson.dumps(about), orjson.dumps(job.ids) if any(job.ids) else b"[]"]
         for number, batch in enumerate(parts.batches):
             members = orjson.dumps([(job.id, row) for row in batch.rows])
-            args += (f"{job.id}.{number:06d}", batch.kind, batch.recipe, members, orjson.dumps(batch.units), batch.payload)
+            args += (
+                f"{job.id}.{number:06d}",
+                batch.kind,
+                batch.recipe,
+                members,
+                orjson.dumps(batch.units),
+                batch.payload,
+            )
         for one in parts.waiting:
             args += (one.group, one.id, one.kind, one.recipe, one.size, one.wait_s, one.row, one.payload)
         for row, verdict in parts.settled:

@@ -55,18 +55,18 @@ class QueueTransport:
             return whole
 
     async def start(self, request: Request) -> str:
-        return await self.start_items(request, request.rollouts)
+        return (await self.submit(self.new_job(request, request.rollouts))).id
 
-    async def start_items(
+    def new_job(
         self, request: Request, items: Sequence[Item], *, digest: str = "", trace: str = "", owner: str | None = None
-    ) -> str:
-        """`start` for items that may be no rollouts, which get their verdict at once.
+    ) -> NewJob:
+        """The job that a request is, where items may be no rollouts; these get their verdict at once.
 
-        Raises KeyConflictError when the key was used for another request, of another `digest`.
+        `digest` says which requests are the same; made of the rollouts when empty. `owner`: of this job.
         """
         owner = self._owner if owner is None else owner
         parts = cut(self.catalog, request.recipe, items, group_wait_s=request.group_wait_s)
-        job = NewJob(
+        return NewJob(
             id=job_id(request.key, owner),
             recipe=request.recipe,
             total=len(items),
@@ -78,12 +78,18 @@ class QueueTransport:
             owner=owner,
             trace=trace,
         )
+
+    async def submit(self, job: NewJob) -> NewJob:
+        """Write a job into the ledger, unless it is there, and wake the workers.
+
+        Raises KeyConflictError when its key was used for another request.
+        """
         new, before = await self._reached(self.ledger.create(job))
         if before != job.digest:
             raise KeyConflictError(f"the key of job {job.id} was used for another request; use a new key for each")
         if new:
-            await self._waker.wake(Counter(batch.kind for batch in parts.batches))
-        return job.id
+            await self._waker.wake(Counter(batch.kind for batch in job.cut.batches))
+        return job
 
     async def follow(self, job: str, cursor: int = 0) -> AsyncIterator[Arrival]:
         await self._mine(job)
@@ -108,6 +114,10 @@ class QueueTransport:
     async def close(self) -> None:
         self._waker.close()
         await self.ledger.close()
+
+    async def status_for(self, job: str, owner: str) -> JobStatus:
+        """`status` for the jobs of one owner. Raises UnknownJobError for those of others."""
+        return await self._reached(self.ledger.status(job, owner))
 
     async def _mine(self, job: str) -> JobStatus:
         return await self._reached(self.ledger.status(job, self._owner or None))

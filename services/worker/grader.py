@@ -78,7 +78,7 @@ class Grader:
         now = time.monotonic()
         with self._lock:
             return [
-                id for id, held in self._held.items() if younger_than_s is None or now - held.since < younger_than_s
+                name for name, held in self._held.items() if younger_than_s is None or now - held.since < younger_than_s
             ]
 
     def _grade(self, batch: Batch) -> None:
@@ -105,9 +105,7 @@ class Grader:
         dead = [i for i, verdict in enumerate(verdicts) if verdict.reason in DEAD]
         if dead:
             members = [batch.members[i] for i in dead]
-            await self.ledger.keep_dead(
-                batch.recipe, members, [rollouts[i] for i in dead], [verdicts[i] for i in dead]
-            )
+            await self.ledger.keep_dead(batch.recipe, members, [rollouts[i] for i in dead], [verdicts[i] for i in dead])
 
     def _ask(self, question: Coroutine[Any, Any, Answer]) -> Answer:
         return asyncio.run_coroutine_threadsafe(question, self._loop).result()

@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,6 +43,8 @@ class WorkerSettings:
     """Made of host and process when empty. No two that live may share one."""
     prefix: str = "rw:"
     lease_s: float = 10.0
+    metrics_port: int | None = None
+    """Where Prometheus may read, on the loopback; nowhere when None."""
     share_verdicts: bool = True
     """Whether verdicts are remembered in Redis for other workers."""
 
@@ -78,12 +81,16 @@ def run(settings: WorkerSettings, observers: Sequence[Observer] = ()) -> None:
 
 def _work(settings: WorkerSettings, grader: Grader, kinds: Sequence[str], name: str) -> None:
     """Listen for messages until stopped."""
+    import celery.exceptions
+
     app = celery_app(settings.url, prefix=settings.prefix)
 
-    @app.task(name=TASK, ignore_result=True)
     def grade(kind: str) -> None:
         grader.grade([kind])
 
+    app.task(grade, name=TASK, ignore_result=True)
+    # Only JSON is accepted, so what Celery says of root does not hold.
+    warnings.filterwarnings("ignore", category=celery.exceptions.SecurityWarning)
     app.Worker(
         hostname=name,
         pool="threads",
@@ -93,6 +100,7 @@ def _work(settings: WorkerSettings, grader: Grader, kinds: Sequence[str], name: 
         without_mingle=True,
         without_heartbeat=True,
         loglevel="WARNING",
+        quiet=True,
     ).start()
 
 
