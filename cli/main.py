@@ -14,7 +14,7 @@ import typer
 
 from .. import __version__
 from ..core.errors import RewardenError
-from . import doctor, keys, recipe, score, scorers, serve, verify, worker
+from . import dead, doctor, keys, recipe, score, scorers, serve, verify, worker
 from .console import complain
 from .stop import Stopped
 
@@ -31,6 +31,7 @@ app.command("scorers")(scorers.scorers)
 app.add_typer(recipe.app, name="recipe")
 app.command("serve")(serve.serve)
 app.command("worker")(worker.worker)
+app.add_typer(dead.app, name="dead")
 app.add_typer(keys.app, name="keys")
 app.command("doctor")(doctor.doctor)
 

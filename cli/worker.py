@@ -36,9 +36,9 @@ def worker(
         int | None, typer.Option(min=1, help="Processes that grade; one for each core when not given.")
     ] = None,
     slots: Annotated[int, typer.Option(min=1, help="Batches under way at once.")] = 2,
-    metrics_port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Serve Prometheus metrics on this port of the loopback.")
-    ] = None,
+    metrics: Annotated[
+        str, typer.Option(metavar="ADDRESS:PORT", help="Serve Prometheus metrics there, such as 127.0.0.1:9464.")
+    ] = "",
 ) -> int:
     """Grade what waits in a queue, until stopped. The worker is started again when it dies.
 
@@ -50,6 +50,7 @@ def worker(
     kinds = tuple(kind for kind in (part.strip() for part in queues.split(",")) if kind)
     if queues and not kinds:
         raise RecipeError(f"--queues {queues!r} names no kind of work; give for example math,text")
+    address = _address(metrics)
     name = os.environ.get(NAME)
     if name is None:
         return _supervise(queue)
@@ -62,10 +63,21 @@ def worker(
     handed_on = orjson.loads(os.environ.get(RECIPES, "{}"))
     recipes |= {alias: Recipe.model_validate(recipe) for alias, recipe in handed_on.items()}
     settings = WorkerSettings(
-        queue, kinds=kinds, recipes=recipes, workers=workers, slots=slots, name=name, metrics_port=metrics_port
+        queue, kinds=kinds, recipes=recipes, workers=workers, slots=slots, name=name, metrics=address
     )
     run(settings)
     return 0
+
+
+def _address(text: str) -> tuple[str, int] | None:
+    from ..core.errors import ServiceError
+
+    if not text:
+        return None
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ServiceError(f"--metrics {text}: give ADDRESS:PORT, such as 127.0.0.1:9464")
+    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def _supervise(queue: str) -> int:

@@ -54,9 +54,9 @@ class Histogram:
 
 
 class Metrics:
-    """All metrics of a service. `registry` takes further collectors."""
+    """All metrics of a process; `admission` where it takes requests. `registry` takes further collectors."""
 
-    def __init__(self, catalog: Catalog, admission: Admission, pools: Callable[[], Sequence[PoolStats]]) -> None:
+    def __init__(self, catalog: Catalog, admission: Admission | None, pools: Callable[[], Sequence[PoolStats]]) -> None:
         from prometheus_client import CollectorRegistry
 
         self.registry: CollectorRegistry = CollectorRegistry(auto_describe=False)
@@ -130,7 +130,7 @@ class Metrics:
 
     def collect(self) -> Iterable[Metric]:
         """For the registry."""
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+        from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 
         with self._lock:
             requests = CounterMetricFamily("rewarden_requests", "Requests answered.", labels=["route", "status"])
@@ -163,13 +163,20 @@ class Metrics:
                 "rewarden_groups_touched", "Groups seen with a member that was not graded.", value=self._touched
             )
         yield from (requests, latency, verdicts, seconds, rewards, reasons, cached, groups, touched)
+        yield from self._of_admission()
+        yield from self._of_pools()
+
+    def _of_admission(self) -> Iterable[Metric]:
+        from prometheus_client.core import GaugeMetricFamily
+
+        if self._admission is None:
+            return
         for name, what, number in (
             ("requests", "Requests", self._admission.requests),
             ("rollouts", "Rollouts", self._admission.rollouts),
             ("bytes", "Bytes of bodies", self._admission.bytes),
         ):
             yield GaugeMetricFamily(f"rewarden_{name}_in_flight", f"{what} under way.", value=number)
-        yield from self._of_pools()
 
     def _of_pools(self) -> Iterable[Metric]:
         from prometheus_client.core import CounterMetricFamily

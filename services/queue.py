@@ -18,6 +18,7 @@ from ..client.queue.transport import QueueTransport
 from .embedded import EmbeddedQueue, default_folder
 from .problems import Problem
 from .worker.pulse import reconcile
+from .worker.tally import Tally
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -43,6 +44,9 @@ class Queue:
         self.depths: Depths | None = None
         """As of the last look."""
         self.workers: dict[str, dict[str, Any]] = {}
+        self.graded: dict[str, Any] = {}
+        """What the workers have graded, as `Tally.read` gives it."""
+        self._tally = Tally(self.ledger)
         self._most_batches = service.settings.max_queued_batches
         self._waker = Waker(url)
         self._seen = 0.0
@@ -60,6 +64,7 @@ class Queue:
                 await reconcile(self.ledger, self._waker)
                 self.depths = await self.ledger.depths()
                 self.workers = await self.ledger.workers()
+                self.graded = await self._tally.read()
                 self._seen = time.monotonic()
             except Exception as error:  # noqa: BLE001 - it may be back in a second
                 log.warning(
@@ -93,11 +98,12 @@ class Queue:
             "jobs": depths.jobs if depths is not None else 0,
             "dead_letters": depths.dead if depths is not None else 0,
             "workers": [{"name": name, **about} for name, about in self.workers.items()],
+            "graded": self.graded,
         }
 
     def collect(self) -> Iterable[Metric]:
         """For the registry of metrics."""
-        from prometheus_client.core import GaugeMetricFamily
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         status = self.status()
         yield GaugeMetricFamily("rewarden_queue_up", "Whether the queue answers.", value=float(status["reachable"]))
@@ -114,6 +120,25 @@ class Queue:
             ("dead_letters", "Rollouts that were given up, kept for a person."),
         ):
             yield GaugeMetricFamily(f"rewarden_queue_{name}", what, value=status[name])
+        verdicts = CounterMetricFamily(
+            "rewarden_queue_verdicts", "Verdicts given by the workers.", labels=["scorer", "outcome"]
+        )
+        for scorer, outcomes in self.graded.get("scorers", {}).items():
+            for outcome, number in outcomes.items():
+                verdicts.add_metric([scorer, outcome], number)
+        reasons = CounterMetricFamily(
+            "rewarden_queue_ungraded", "Rollouts that the workers could not grade.", labels=["reason"]
+        )
+        for reason, number in self.graded.get("reasons", {}).items():
+            reasons.add_metric([reason], number)
+        yield from (verdicts, reasons)
+        groups = self.graded.get("groups", {})
+        yield CounterMetricFamily("rewarden_queue_groups", "Groups that workers saw.", value=groups.get("seen", 0))
+        yield CounterMetricFamily(
+            "rewarden_queue_groups_touched",
+            "Groups that workers saw with a member that was not graded.",
+            value=groups.get("touched", 0),
+        )
         yield GaugeMetricFamily("rewarden_queue_workers", "Workers that live.", value=len(status["workers"]))
 
     async def close(self) -> None:

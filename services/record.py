@@ -97,8 +97,8 @@ class Record:
             if trace.seconds > limit:
                 slow.append(row)
         now = time.time()
-        lost = [_ungraded_row(recipe, graded[row], now) for row in ungraded[-LAST:]]
-        late = [_slow_row(recipe, items[row], graded[row], now) for row in slow[-LAST:]]
+        lost = [ungraded_row(recipe, graded[row], now) for row in ungraded[-LAST:]]
+        late = [slow_row(recipe, items[row], graded[row], now) for row in slow[-LAST:]]
         with self._lock:
             bucket = self._now()
             bucket.rollouts += len(graded)
@@ -130,7 +130,8 @@ class Record:
             }
 
 
-def _ungraded_row(recipe: str, one: Graded, now: float) -> dict[str, Any]:
+def ungraded_row(recipe: str, one: Graded, now: float) -> dict[str, Any]:
+    """What people are shown of a rollout that could not be graded."""
     verdict = one.verdict
     return {
         "time": round(now, 3),
@@ -142,7 +143,8 @@ def _ungraded_row(recipe: str, one: Graded, now: float) -> dict[str, Any]:
     }
 
 
-def _slow_row(recipe: str, item: Item, one: Graded, now: float) -> dict[str, Any]:
+def slow_row(recipe: str, item: Item, one: Graded, now: float) -> dict[str, Any]:
+    """What people are shown of a rollout that took long."""
     verdict = one.verdict
     return {
         "time": round(now, 3),

@@ -75,6 +75,15 @@ def cut(catalog: Catalog, recipe: str, items: Sequence[Item], *, group_wait_s: f
     return out
 
 
+def cut_again(kind: str, recipe: str, rollouts: Sequence[Rollout]) -> Cut:
+    """Rollouts that were cut before, and are known to be of this kind."""
+    out = Cut()
+    rows = dict(enumerate(rollouts))
+    for some in _packed(_units(rows), rows, HEAVY):
+        _draft(out, recipe, kind, some, rows)
+    return out
+
+
 def _cut_recipe(
     out: Cut, catalog: Catalog, name: str, rollouts: dict[int, Rollout], group_wait_s: float | None
 ) -> None:

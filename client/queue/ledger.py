@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,11 +117,12 @@ class DeadLetter:
     id: str
     job: str
     row: int
+    kind: str
     recipe: str
     rollout: bytes
     """JSON."""
-    verdict: bytes
-    """JSON of what its job was told."""
+    verdict: Verdict
+    """What its job was told."""
     time: float
     """Seconds since 1970."""
 
@@ -269,25 +270,27 @@ class Ledger:
             why = f"{batch.losses} workers were lost while they graded it"
             rollouts = batch.rollouts
             verdicts = [ungraded(Reason.WORKER_LOST, why, id=rollout.id) for rollout in rollouts]
-            await self.keep_dead(batch.recipe, batch.members, rollouts, verdicts)
+            await self.keep_dead(batch, range(len(rollouts)), rollouts, verdicts)
             await self.settle(batch, verdicts)
 
     async def keep_dead(
         self,
-        recipe: str,
-        members: Sequence[tuple[str, int]],
+        batch: Batch,
+        places: Iterable[int],
         rollouts: Sequence[Rollout],
         verdicts: Sequence[Verdict],
     ) -> None:
-        """Keep rollouts that were given up, with what their jobs are told, for a person to look at."""
+        """Keep those rollouts of a batch that were given up, with what their jobs are told, for a person to look at."""
         async with self.redis.pipeline(transaction=False) as pipe:
-            for (job, row), rollout, verdict in zip(members, rollouts, verdicts, strict=True):
+            for place in places:
+                job, row = batch.members[place]
                 entry = {
                     "job": job,
                     "row": row,
-                    "recipe": recipe,
-                    "rollout": encode_rollouts([rollout])[0][1:-1],
-                    "verdict": verdict.to_json(),
+                    "kind": batch.kind,
+                    "recipe": batch.recipe,
+                    "rollout": encode_rollouts([rollouts[place]])[0][1:-1],
+                    "verdict": verdicts[place].to_json(),
                     "time": time.time(),
                 }
                 pipe.xadd(self._key("dead"), entry, maxlen=DEAD_LETTERS, approximate=True)
@@ -304,9 +307,10 @@ class Ledger:
                 id=at.decode(),
                 job=entry[b"job"].decode(),
                 row=int(entry[b"row"]),
+                kind=entry[b"kind"].decode(),
                 recipe=entry[b"recipe"].decode(),
                 rollout=entry[b"rollout"],
-                verdict=entry[b"verdict"],
+                verdict=decode_verdict(orjson.loads(entry[b"verdict"])),
                 time=float(entry[b"time"]),
             )
             for at, entry in entries

@@ -19,7 +19,7 @@ from ...client import transport as wire
 from ...client.queue.ledger import NewJob
 from ...client.queue.transport import KeyConflictError
 from ...core.wire import JobOptions, JobRequest
-from .. import body
+from .. import body, tracing
 from ..openapi import json_body, schema_of
 from ..problems import Problem, responses
 from .score import EXAMPLES
@@ -113,7 +113,7 @@ async def start_job(
     service, queue = _queue_of(request)
     sent = await body.read(request)
     queue.check_room()
-    owner = _owner(request)
+    owner, trace = _owner(request), tracing.current()
 
     def read() -> NewJob:
         with service.reading:
@@ -127,7 +127,6 @@ async def start_job(
             group_wait_s=options.group_wait_s,
         )
         digest = hashlib.blake2b(sent.unpack(), digest_size=16).hexdigest()
-        trace = request.headers.get("traceparent", "")[:100]
         return queue.transport.new_job(call, items, digest=digest, trace=trace, owner=owner)
 
     job = await asyncio.get_running_loop().run_in_executor(service.threads, read)

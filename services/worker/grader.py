@@ -12,17 +12,19 @@ from typing import Any, TypeVar
 
 from ...client.queue.ledger import Batch, Ledger
 from ...core.engines import Engines
-from ...core.errors import RewardenError
+from ...core.errors import RewardenError, RolloutError
 from ...core.reasons import Reason
 from ...core.rollout import Rollout
 from ...core.verdict import Graded, Trace, ungraded
+from ..tracing import tracer
+from .tally import Tally
 
 log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
-Observer = Callable[[str, Sequence[Rollout], Sequence[Graded], float], None]
-"""Told of every batch: its recipe, its rollouts, how each was graded, and the seconds it took."""
+Observer = Callable[[str, Sequence[Rollout], Sequence[Graded]], None]
+"""Told of every batch: its recipe, its rollouts, and how each was graded."""
 
 DEAD = frozenset(
     {
@@ -55,6 +57,8 @@ class Grader:
         self.taken_at = time.monotonic()
         """When a batch was last taken."""
         self._loop = loop
+        self._tally = Tally(ledger)
+        self._span = tracer()
         self._lock = threading.Lock()
         self._held: dict[str, _Held] = {}
 
@@ -82,30 +86,38 @@ class Grader:
             ]
 
     def _grade(self, batch: Batch) -> None:
-        started = time.perf_counter()
-        rollouts = batch.rollouts
+        with self._span(f"grade {batch.recipe}", {b"traceparent": batch.trace.encode()}) as describe:
+            describe({"rewarden.batch": batch.id, "rewarden.rollouts": len(batch.members)})
+            try:
+                rollouts = batch.rollouts
+            except RolloutError as error:  # a newer service wrote it
+                why = f"this version of Rewarden cannot read the rollout: {error}"
+                self._ask(self.ledger.settle(batch, [ungraded(Reason.BAD_ROLLOUT, why)] * len(batch.members)))
+                return
+            graded = self._score(batch, rollouts)
+            fresh = self._ask(self.ledger.settle(batch, [one.verdict for one in graded]))
+        self.graded += len(graded)
+        if fresh:
+            self._ask(self._remember(batch, rollouts, graded))
+            for observe in self.observers:
+                observe(batch.recipe, rollouts, graded)
+
+    def _score(self, batch: Batch, rollouts: Sequence[Rollout]) -> list[Graded]:
         try:
-            graded = self.engines.score(batch.recipe, rollouts)
+            return self.engines.score(batch.recipe, rollouts)
         except RewardenError as error:  # the recipe is not here, or not in the version that was asked for
-            why = f"worker {self.name} cannot grade this: {error}"
-            graded = [Graded(ungraded(Reason.NO_ROUTE, why, id=rollout.id), Trace()) for rollout in rollouts]
+            reason, why = Reason.NO_ROUTE, f"worker {self.name} cannot grade this: {error}"
         except Exception as error:
             log.exception("batch %s of %s could not be graded", batch.id, batch.recipe)
-            why = f"the engine raised {type(error).__name__}; see the log of worker {self.name}"
-            graded = [Graded(ungraded(Reason.SCORER_ERROR, why, id=rollout.id), Trace()) for rollout in rollouts]
-        self._ask(self._settle(batch, rollouts, graded))
-        self.graded += len(graded)
-        seconds = time.perf_counter() - started
-        for observe in self.observers:
-            observe(batch.recipe, rollouts, graded, seconds)
+            reason, why = Reason.SCORER_ERROR, f"the engine raised {type(error).__name__}; see the log of {self.name}"
+        return [Graded(ungraded(reason, why, id=rollout.id), Trace()) for rollout in rollouts]
 
-    async def _settle(self, batch: Batch, rollouts: Sequence[Rollout], graded: Sequence[Graded]) -> None:
-        verdicts = [one.verdict for one in graded]
-        await self.ledger.settle(batch, verdicts)
-        dead = [i for i, verdict in enumerate(verdicts) if verdict.reason in DEAD]
+    async def _remember(self, batch: Batch, rollouts: Sequence[Rollout], graded: Sequence[Graded]) -> None:
+        """For people: what was given up, and the counts."""
+        dead = [i for i, one in enumerate(graded) if one.verdict.reason in DEAD]
         if dead:
-            members = [batch.members[i] for i in dead]
-            await self.ledger.keep_dead(batch.recipe, members, [rollouts[i] for i in dead], [verdicts[i] for i in dead])
+            await self.ledger.keep_dead(batch, dead, rollouts, [one.verdict for one in graded])
+        await self._tally.add(batch.recipe, rollouts, graded)
 
     def _ask(self, question: Coroutine[Any, Any, Answer]) -> Answer:
         return asyncio.run_coroutine_threadsafe(question, self._loop).result()

@@ -17,7 +17,10 @@ from ...client.queue.connection import connect
 from ...client.queue.ledger import Ledger
 from ...core.catalog import Catalog
 from ...core.engines import Engines
+from ...core.errors import ServiceError
 from ...core.recipe import Recipe
+from ...core.rollout import Rollout
+from ...core.verdict import Graded
 from .cache import RedisCache
 from .grader import Grader, Observer
 from .pulse import Pulse
@@ -43,13 +46,13 @@ class WorkerSettings:
     """Made of host and process when empty. No two that live may share one."""
     prefix: str = "rw:"
     lease_s: float = 10.0
-    metrics_port: int | None = None
-    """Where Prometheus may read, on the loopback; nowhere when None."""
+    metrics: tuple[str, int] | None = None
+    """Address and port where Prometheus may read; nowhere when None."""
     share_verdicts: bool = True
     """Whether verdicts are remembered in Redis for other workers."""
 
 
-def run(settings: WorkerSettings, observers: Sequence[Observer] = ()) -> None:
+def run(settings: WorkerSettings) -> None:
     """Work until a signal says to stop; then finish what is under way, within reason, and give the rest back."""
     catalog = Catalog(settings.recipes, only=settings.kinds)
     kinds = sorted(kind for name in catalog.names() for kind in catalog.kinds(name))
@@ -62,7 +65,8 @@ def run(settings: WorkerSettings, observers: Sequence[Observer] = ()) -> None:
     with Engines(catalog, workers=settings.workers, cache=cache or "memory") as engines:
         engines.warm()
         grader = Grader(ledger, engines, loop.loop, name)
-        grader.observers.extend(observers)
+        if settings.metrics is not None:
+            grader.observers.append(_metrics(settings.metrics, engines))
         pulse = Pulse(grader, waker, kinds, settings.slots)
         loop.run(pulse.beat())
         beating = loop.start(pulse.beat_for_ever())
@@ -102,6 +106,25 @@ def _work(settings: WorkerSettings, grader: Grader, kinds: Sequence[str], name: 
         loglevel="WARNING",
         quiet=True,
     ).start()
+
+
+def _metrics(address: tuple[str, int], engines: Engines) -> Observer:
+    """Serve metrics; the result is told of every batch. Raises ServiceError where nobody can listen."""
+    from prometheus_client import start_http_server
+
+    from ..metrics import Metrics
+
+    metrics = Metrics(engines.catalog, None, lambda: engines.pool_stats)
+    host, port = address
+    try:
+        start_http_server(port, host, registry=metrics.registry)
+    except OSError as error:
+        raise ServiceError(f"cannot serve metrics on {host}:{port}: {error.strerror}; give another") from None
+
+    def observe(_: str, rollouts: Sequence[Rollout], graded: Sequence[Graded]) -> None:
+        metrics.batch(rollouts, graded)
+
+    return observe
 
 
 async def _ledger(settings: WorkerSettings) -> Ledger:
