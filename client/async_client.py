@@ -156,14 +156,11 @@ class AsyncRewardClient:
         `key`: the same key is the same job, so that a trainer that crashed here may start it again. `timeout_s`: for
         the whole job. `group_wait_s`: how long groups wait for members from other jobs. The priority is the client's.
 
-        Raises RolloutError, before anything is started, where a row is no rollout: left out, it would move the others.
+        A row that is no rollout is `ungraded: bad_rollout`, and the others are graded.
         """
         self._check()
         known, bad = read(rollouts)
-        if bad:
-            row, verdict = next(iter(bad.items()))
-            raise RolloutError(f"{len(bad)} rows are no rollouts; the first is row {row}: {verdict.explanation}")
-        if not known:
+        if not known and not bad:
             raise RolloutError("a job needs at least one rollout")
         request = Request(
             recipe=self.recipe,
@@ -173,8 +170,9 @@ class AsyncRewardClient:
             timeout_s=timeout_s,
             group_wait_s=group_wait_s,
         )
-        job = await insist(lambda: self._transport.start(request), self._backoff())
-        return self._job(job, len(known))
+        faults = {row: verdict.explanation for row, verdict in bad.items()}
+        job = await insist(lambda: self._transport.start(request, faults), self._backoff())
+        return self._job(job, len(known) + len(bad))
 
     def attach(self, job_id: str) -> AsyncJob:
         """The job of that id, whoever started it."""

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 import zstandard
 
-from ..core.errors import PinError, RolloutError, ServiceError, UnknownScorerError
+from ..core.errors import PinError, ServiceError, UnknownScorerError
 from ..core.reasons import Reason
 from ..core.rollout import Rollout
 from ..core.verdict import Verdict, ungraded
@@ -22,8 +22,10 @@ from ..core.wire import (
     ScoreOptions,
     bad_rollout,
     decode_verdict,
+    encode_items,
     encode_request,
     encode_rollouts,
+    with_faults,
 )
 from .transport import Arrival, BusyError, JobStatus, Request, TooLargeError, UnknownJobError
 
@@ -93,19 +95,14 @@ class HttpTransport:
             ]
         return verdicts
 
-    async def start(self, request: Request) -> str:
-        rollouts, faults = encode_rollouts(request.rollouts)
-        if faults:
-            # Left out, they would move the rows of all others, also for whoever attaches to the job later.
-            row, why = next(iter(faults.items()))
-            raise RolloutError(f"{len(faults)} rollouts cannot be part of a job; the first is row {row}: {why}")
+    async def start(self, request: Request, faults: Mapping[int, str] | None = None) -> str:
         options = JobOptions(
             recipe=request.recipe,
             timeout_s=request.timeout_s,
             priority=request.priority,
             group_wait_s=request.group_wait_s,
         )
-        body = encode_request(options, rollouts)
+        body = encode_request(options, encode_items(with_faults(request.rollouts, faults)))
         answer = await self._ask("POST", "/v1/jobs", body, {"Idempotency-Key": request.key}, LONGEST_S)
         job = answer.get("id")
         if not isinstance(job, str) or not job:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from ..core.engine import Engine
 from ..core.engines import Engines
@@ -48,7 +48,7 @@ class InProcessTransport:
             raise PinError(f"{name!r} is pinned to version {pinned[:100]!r}, but version {version!r} is here")
         return self._engines.score(request.rollouts)
 
-    async def start(self, request: Request) -> str:
+    async def start(self, request: Request, faults: Mapping[int, str] | None = None) -> str:
         raise ServiceError(_NO_JOBS)
 
     def follow(self, job: str, cursor: int = 0) -> AsyncIterator[Arrival]:

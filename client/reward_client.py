@@ -166,7 +166,7 @@ class RewardClient:
         `key`: the same key is the same job, so that a trainer that crashed here may start it again. `timeout_s`: for
         the whole job. `group_wait_s`: how long groups wait for members from other jobs. The priority is the client's.
 
-        Raises RolloutError, before anything is started, where a row is no rollout: left out, it would move the others.
+        A row that is no rollout is `ungraded: bad_rollout`, and the others are graded.
         """
         session = self._ready()
         work = session.client.start_job(rollouts, key=key, timeout_s=timeout_s, group_wait_s=group_wait_s)

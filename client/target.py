@@ -38,13 +38,13 @@ def connect(target: Target, api_key: str | None = None) -> tuple[Transport, str]
         from .http import HttpTransport
 
         return HttpTransport(target, api_key), "auto"
-    if scheme in ("redis", "rediss"):
+    if scheme in ("redis", "rediss", "unix"):
         from .queue.transport import QueueTransport
 
         return QueueTransport(target), "auto"
     raise ValueError(
         f"target={target[:100]!r} leads nowhere: give `local`, a recipe file (.toml), or an address that begins with "
-        "http://, https://, redis:// or rediss://. The name of a recipe is the option `recipe`."
+        "http://, https://, redis://, rediss:// or unix://. The name of a recipe is the option `recipe`."
     )
 
 

@@ -5,7 +5,7 @@ There are three: in this process, over HTTP, and over the queue. A gateway uses 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -89,10 +89,11 @@ class Transport(Protocol):
         """One verdict for each rollout, in order."""
         ...
 
-    async def start(self, request: Request) -> str:
+    async def start(self, request: Request, faults: Mapping[int, str] | None = None) -> str:
         """Start a job, which outlives this process, and return its id. Starting it again with its key is harmless.
 
-        Raises ServiceError where there is no queue.
+        `faults`: rows of the job that are no rollouts, with why; they are `ungraded: bad_rollout`, and the rollouts of
+        the request have the other rows. Raises ServiceError where there is no queue.
         """
         ...
 

@@ -7,7 +7,7 @@ versions may overlap: fields that they do not know are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast
 
 import orjson
@@ -93,6 +93,27 @@ def encode_rollouts(rollouts: Iterable[Rollout]) -> tuple[bytes, dict[int, str]]
         return b"[" + b",".join(pieces) + b"]", faults
 
 
+def encode_items(items: Sequence[Item]) -> bytes:
+    """A JSON list in which a text stands for what is no rollout, and says why, so that every row keeps its place."""
+    rollouts = [item for item in items if isinstance(item, Rollout)]
+    encoded, faults = encode_rollouts(rollouts)
+    if len(rollouts) == len(items) and not faults:
+        return encoded
+    pieces = []
+    for item in items:
+        piece, fault = encode_rollouts([item]) if isinstance(item, Rollout) else (b"", {0: item})
+        pieces.append(orjson.dumps(fault[0]) if fault else piece[1:-1])
+    return b"[" + b",".join(pieces) + b"]"
+
+
+def with_faults(rollouts: Sequence[Rollout], faults: Mapping[int, str] | None) -> list[Item]:
+    """Rollouts in their rows, between the rows that are none."""
+    if not faults:
+        return list(rollouts)
+    rest = iter(rollouts)
+    return [faults[row] if row in faults else next(rest) for row in range(len(rollouts) + len(faults))]
+
+
 def encode_request(options: ScoreOptions, rollouts: bytes) -> bytes:
     """The body of a request from its options and its encoded rollouts."""
     head = options.model_dump_json(exclude_defaults=True).encode()
@@ -139,6 +160,8 @@ def _decode_slowly(body: bytes, options: type[Options]) -> tuple[Options, list[I
 
 
 def _decode_row(row: Any) -> Item:
+    if isinstance(row, str):
+        return row or "empty text instead of a rollout"
     try:
         return _ROLLOUT.validate_json(to_json(row), strict=True)
     except ValidationError as error:

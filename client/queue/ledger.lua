@@ -171,9 +171,10 @@ function ops.create()
         if count == 1 then
             redis.call('HSET', group, 'batch', batch, 'kind', kind, 'recipe', recipe, 'size', size,
                 'deadline', deadline, 'due', due, 'created', now, 'trace', about.trace)
-            redis.call('ZADD', key('waiting'), now + tonumber(wait), name)
+            redis.call('ZADD', key('waiting'), math.min(now + tonumber(wait), deadline), name)
         elseif tonumber(redis.call('HGET', group, 'deadline')) > deadline then
             redis.call('HSET', group, 'deadline', deadline)
+            redis.call('ZADD', key('waiting'), 'LT', deadline, name)
         end
         redis.call('HSET', group, 'member:' .. count, '["' .. job .. '",' .. row .. ']', 'rollout:' .. count, rollout)
         if count >= tonumber(redis.call('HGET', group, 'size')) then
@@ -277,11 +278,11 @@ function ops.reconcile()
     local lease, lost = tonumber(ARGV[2]), {}
     local last = tonumber(redis.call('GET', key('tick')) or 0)
     redis.call('SET', key('tick'), now)
-    for _, batch in ipairs(redis.call('ZRANGEBYSCORE', key('deadlines'), '-inf', now, 'LIMIT', 0, 500)) do
-        expire(batch)
-    end
     for _, name in ipairs(redis.call('ZRANGEBYSCORE', key('waiting'), '-inf', now, 'LIMIT', 0, 500)) do
         close_group(name)
+    end
+    for _, batch in ipairs(redis.call('ZRANGEBYSCORE', key('deadlines'), '-inf', now, 'LIMIT', 0, 500)) do
+        expire(batch)
     end
     local dead = redis.call('ZRANGEBYSCORE', key('leased'), '-inf', now, 'LIMIT', 0, 500, 'WITHSCORES')
     for i = 1, #dead, 2 do

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import TypeVar
 
 from ...core.catalog import Catalog
 from ...core.errors import ServiceError
 from ...core.rollout import Rollout
 from ...core.verdict import Verdict
-from ...core.wire import Item
+from ...core.wire import Item, with_faults
 from ..transport import Arrival, BusyError, JobStatus, Request, UnknownJobError
 from .batches import Cut, cut
 from .broker import Waker
@@ -54,8 +54,8 @@ class QueueTransport:
                 raise BusyError(f"{len(verdicts) - len(whole)} verdicts of job {job} are missing; read them again")
             return whole
 
-    async def start(self, request: Request) -> str:
-        return (await self.submit(self.new_job(request, request.rollouts))).id
+    async def start(self, request: Request, faults: Mapping[int, str] | None = None) -> str:
+        return (await self.submit(self.new_job(request, with_faults(request.rollouts, faults)))).id
 
     def new_job(
         self, request: Request, items: Sequence[Item], *, digest: str = "", trace: str = "", owner: str | None = None
