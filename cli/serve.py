@@ -44,7 +44,10 @@ def serve(
     queue: Annotated[
         str | None,
         typer.Option(
-            metavar="WHERE", help="Take jobs: `embedded`, or a Redis (redis://HOST:PORT/0).", show_default=False
+            metavar="WHERE",
+            envvar="REWARDEN_QUEUE",
+            help="Take jobs: `embedded`, or a Redis (redis://HOST:PORT/0).",
+            show_default=False,
         ),
     ] = None,
     queue_dir: Annotated[
