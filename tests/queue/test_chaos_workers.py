@@ -1,0 +1,105 @@
+"""Workers that die: every row still gets one verdict, the same as where nobody does."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from private_redis import PrivateRedis, private_redis
+from queue_workers import Worker, collected, differences, kill, rollouts, undisturbed, workers
+from service import until
+
+from rewarden import Reason, RewardClient
+from rewarden.client.queue.connection import connect
+from rewarden.client.queue.ledger import Ledger
+
+ROLLOUTS = 5000
+HARD = 0.05
+"""The share that needs computer algebra, so that there is time to kill somebody."""
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[PrivateRedis]:
+    """A Redis that nothing happens to."""
+    with private_redis() as server:
+        yield server
+
+
+def strike(rng: random.Random, url: str, living: list[Worker]) -> str:
+    """Kill some process of a random worker. A supervisor that is killed gets a successor."""
+    worker = rng.choice(living)
+    match rng.choice(["main", "main", "pool", "supervisor", "both"]):
+        case "main":
+            kill(worker.main)
+            return "main"
+        case "pool":
+            for pid in worker.pool[-1:]:
+                kill(pid)
+            return "pool"
+        case "supervisor":
+            kill(worker.process.pid)
+        case _:  # nobody is left to say so: the lease has to end
+            main = worker.main
+            kill(worker.process.pid)
+            kill(main)
+    worker.process.wait(10)
+    living[living.index(worker)] = Worker(url)
+    return "supervisor"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1])
+def test_processes_killed_at_random(redis: PrivateRedis, seed: int) -> None:
+    """Workers, supervisors and pool children are killed while jobs run: every verdict comes once, and none differs."""
+    rng = random.Random(seed)
+    with workers(redis.url, 3) as living, RewardClient(redis.url) as client:
+        until(lambda: all(worker.pool for worker in living))
+        job = client.start_job(rollouts(ROLLOUTS, seed, HARD))
+        struck = []
+        while len(struck) < 10 and job.status().state == "running":
+            struck.append(strike(rng, redis.url, living))
+            time.sleep(rng.uniform(0.2, 1.0))
+        found = collected(redis.url, job.id)
+    assert len(struck) > 3, "the job was done before anything could happen to it"
+    # A rollout whose pool child was killed twice is told so; the others are graded.
+    assert not differences(found, undisturbed(ROLLOUTS, seed, HARD), [Reason.WORKER_LOST])
+    assert sum(verdict.reason is Reason.WORKER_LOST for verdict in found) <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [0, 17, 63])
+async def test_one_rollout_that_kills_its_worker(redis: PrivateRedis, place: int) -> None:
+    """A rollout that kills every process that grades it is given up alone, and kept; the 63 beside it are graded."""
+    completions = ["poison" if row == place else str(row) for row in range(64)]
+    name = f"fatal{uuid.uuid4().hex[:6]}"
+    prefix_free = [{"id": f"{name}-{row}", "completion": text} for row, text in enumerate(completions)]
+    recipe = "fatal_scorers:Fatal"
+    with workers(redis.url, 3, "--recipe", f"fatal={recipe}"):
+        job = await _start_fatal(redis.url, prefix_free)
+        found = collected(redis.url, job)
+    assert [row for row, verdict in enumerate(found) if not verdict.graded] == [place]
+    assert found[place].reason is Reason.WORKER_LOST
+    ledger = Ledger(connect(redis.url))
+    letters = [letter for letter in await ledger.dead_letters() if letter.job == job]
+    assert [(letter.row, letter.verdict) for letter in letters] == [(place, found[place])]
+    await ledger.close()
+
+
+async def _start_fatal(url: str, rows: list[dict[str, Any]], **options: Any) -> str:
+    """A job for the recipe that only its workers and this process know."""
+    from rewarden import Rollout
+    from rewarden.client.queue.transport import QueueTransport
+    from rewarden.client.transport import Request
+    from rewarden.core.catalog import Catalog
+    from rewarden.core.recipe import load
+
+    catalog = Catalog({"fatal": load("fatal_scorers:Fatal", local=True)})
+    transport = QueueTransport(url, catalog=catalog)
+    made = [Rollout.model_validate(row) for row in rows]
+    job = await transport.start(Request(recipe="fatal", rollouts=made, key=uuid.uuid4().hex, **options))
+    await transport.close()
+    return job
