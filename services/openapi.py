@@ -10,12 +10,12 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
 from ..core.verdict import Verdict
-from ..core.wire import ScoreRequest
+from ..core.wire import JobRequest, ScoreRequest
 from .problems import ProblemDocument, responses
 
 REF = "#/components/schemas/{model}"
 
-MODELS: list[type[BaseModel]] = [ScoreRequest, ProblemDocument]
+MODELS: list[type[BaseModel]] = [ScoreRequest, JobRequest, ProblemDocument]
 """What the document describes besides what the framework sees. Other routes add theirs."""
 
 DESCRIPTION = """\

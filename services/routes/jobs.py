@@ -181,7 +181,7 @@ async def read_job(
     response_model=Job,
     responses={
         200: {"description": "Its status.", "content": {"application/json": {"example": EXAMPLE}}},
-        **responses("unknown_job", "no_queue", "unavailable"),
+        **responses("unknown_job", "invalid_request", "no_queue", "unavailable"),
     },
 )
 async def cancel_job(request: Request, job: str) -> Response:

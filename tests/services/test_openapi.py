@@ -79,6 +79,12 @@ def test_every_error_is_a_declared_problem(document: dict[str, Any]) -> None:
     assert len(ids) == len(list(operations(document)))
 
 
+def test_references_lead_somewhere(document: dict[str, Any]) -> None:
+    """Every `$ref` names a schema of the document."""
+    names = {name.partition('"')[0] for name in json.dumps(document).split('"#/components/schemas/')[1:]}
+    assert names <= document["components"]["schemas"].keys()
+
+
 def test_bodies_have_examples(document: dict[str, Any]) -> None:
     """What scores rollouts shows an example of the body and of the answer."""
     operation = document["paths"]["/v1/score"]["post"]

