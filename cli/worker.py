@@ -18,6 +18,9 @@ NAME = "REWARDEN_WORKER"
 """The variable in which a supervisor names its worker, so that it can say which one is dead."""
 
 
+NEEDS = ("celery", "redis", "structlog")
+
+
 def worker(
     queue: Annotated[
         str,
@@ -44,8 +47,12 @@ def worker(
 
     Exit status: 0 stopped in good order, 2 usage.
     """
-    from ..core.errors import RecipeError
+    from ..core.errors import RecipeError, ServiceError
+    from ..core.extras import missing
 
+    remedy = missing(NEEDS)
+    if remedy:
+        raise ServiceError(f"a worker needs packages that are not installed: {remedy}")
     recipes = recipes_of(recipe or [])
     kinds = tuple(kind for kind in (part.strip() for part in queues.split(",")) if kind)
     if queues and not kinds:
@@ -57,11 +64,13 @@ def worker(
     import orjson
 
     from ..core.recipe import Recipe
+    from ..services import logs
     from ..services.embedded import RECIPES
     from ..services.worker.worker import WorkerSettings, run
 
     handed_on = orjson.loads(os.environ.get(RECIPES, "{}"))
     recipes |= {alias: Recipe.model_validate(recipe) for alias, recipe in handed_on.items()}
+    logs.configure()
     settings = WorkerSettings(
         queue, kinds=kinds, recipes=recipes, workers=workers, slots=slots, name=name, metrics=address
     )

@@ -55,8 +55,8 @@ class WorkerSettings:
 def run(settings: WorkerSettings) -> None:
     """Work until a signal says to stop; then finish what is under way, within reason, and give the rest back."""
     catalog = Catalog(settings.recipes, only=settings.kinds)
-    kinds = sorted(kind for name in catalog.names() for kind in catalog.kinds(name))
-    kinds = sorted({kind for kind in kinds if not catalog.only or kind in catalog.only})
+    all_kinds = {kind for name in catalog.names() for kind in catalog.kinds(name)}
+    kinds = sorted(all_kinds & catalog.only if catalog.only else all_kinds)
     name = settings.name or f"{socket.gethostname()}-{os.getpid()}"
     loop = _Loop()
     ledger = loop.run(_ledger(settings))
@@ -68,14 +68,16 @@ def run(settings: WorkerSettings) -> None:
         if settings.metrics is not None:
             grader.observers.append(_metrics(settings.metrics, engines))
         pulse = Pulse(grader, waker, kinds, settings.slots)
-        loop.run(pulse.beat())
         beating = loop.start(pulse.beat_for_ever())
         log.info("worker %s grades %s", name, ", ".join(kinds))
         try:
             _work(settings, grader, kinds, name)
         finally:
             beating.cancel()
-            loop.run(ledger.leave(name))
+            try:
+                loop.run(ledger.leave(name))
+            except Exception as error:  # noqa: BLE001 - its leases end by themselves
+                log.warning("the queue could not be told that %s ends: %s", name, error)
     waker.close()
     if cache is not None:
         cache.close()
