@@ -53,6 +53,9 @@ def serve(
     queue_dir: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where an embedded queue is kept.", show_default=False)
     ] = None,
+    keep_h: Annotated[
+        float, typer.Option(min=0.01, help="Hours that the verdicts of a finished job can be read.")
+    ] = 6.0,
     max_requests: Annotated[int, typer.Option(min=1, help="Requests under way; more are told to come later.")] = 256,
     max_rollouts: Annotated[int, typer.Option(min=1, help="Rollouts in one request.")] = 4096,
     max_body_mb: Annotated[int, typer.Option(min=1, help="MiB of one body.")] = 16,
@@ -91,6 +94,7 @@ def serve(
         peer_key=os.environ.get("REWARDEN_PEER_KEY"),
         queue=queue,
         queue_dir=queue_dir,
+        keep_s=keep_h * 3600,
         max_requests=max_requests,
         max_rollouts=max_rollouts,
         max_body_bytes=max_body_mb * MIB,

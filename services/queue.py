@@ -39,7 +39,7 @@ class Queue:
 
     def __init__(self, url: str, service: Service) -> None:
         self.url = url
-        self.transport = QueueTransport(url, catalog=service.catalog)
+        self.transport = QueueTransport(url, catalog=service.catalog, keep_s=service.settings.keep_s)
         self.ledger: Ledger = self.transport.ledger
         self.depths: Depths | None = None
         """As of the last look."""

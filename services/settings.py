@@ -45,6 +45,8 @@ class Settings:
     """`embedded`, or the address of a Redis (`redis://...`, `rediss://...`, `unix://...`)."""
     queue_dir: Path | None = None
     """Where an embedded queue is kept."""
+    keep_s: float = 6 * 3600.0
+    """How long the verdicts of a finished job can be read."""
     max_queued_batches: int = 10_000
     """Batches that may wait in the queue; jobs are refused while there are more."""
 

@@ -36,8 +36,8 @@ LEASE_S = 10.0
 TIMEOUT_S = 6 * 3600.0
 """The deadline of a job that names none, so that nothing waits for ever for a worker that never comes."""
 
-KEEP_S = 24 * 3600.0
-"""How long the verdicts of a finished job can be read."""
+KEEP_S = 6 * 3600.0
+"""How long the verdicts of a finished job can be read: they fill the memory of Redis meanwhile."""
 
 LOSSES = 3
 """So many workers must have been lost over one unit of work, alone at the end, before it is given up."""

@@ -16,7 +16,7 @@ from ..transport import Arrival, BusyError, JobStatus, Request, UnknownJobError
 from .batches import Cut, cut
 from .broker import Waker
 from .connection import connect, redacted
-from .ledger import Ledger, NewJob, job_id
+from .ledger import KEEP_S, Ledger, NewJob, job_id
 
 Answer = TypeVar("Answer")
 
@@ -29,14 +29,23 @@ class QueueTransport:
     """Grades through the workers on the Redis at `url`.
 
     `catalog` says which recipes there are and what kind of work each is; it must be that of the workers. `owner` keeps
-    the jobs of one user from another.
+    the jobs of one user from another. `keep_s`: how long verdicts can be read once a job is done.
     """
 
-    def __init__(self, url: str, *, catalog: Catalog | None = None, owner: str = "", prefix: str = "rw:") -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        catalog: Catalog | None = None,
+        owner: str = "",
+        keep_s: float = KEEP_S,
+        prefix: str = "rw:",
+    ) -> None:
         self.catalog = catalog or Catalog()
         self.ledger = Ledger(connect(url), prefix=prefix)
         self._waker = Waker(url, prefix=prefix)
         self._owner = owner
+        self._keep_s = keep_s
         self._where = redacted(url)
 
     async def score(self, request: Request) -> list[Verdict]:
@@ -77,6 +86,7 @@ class QueueTransport:
             timeout_s=request.timeout_s,
             owner=owner,
             trace=trace,
+            keep_s=self._keep_s,
         )
 
     async def submit(self, job: NewJob) -> NewJob:

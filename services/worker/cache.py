@@ -13,8 +13,8 @@ from ...core.verdict import Verdict
 if TYPE_CHECKING:
     from redis import Redis
 
-EXPIRE_S = 24 * 3600
-"""How long a verdict is remembered."""
+EXPIRE_S = 3 * 3600
+"""How long a verdict is remembered: policies repeat themselves within a step far more than over days."""
 
 TIMEOUT_S = 1.0
 """A cache that answers later than this would cost more than it saves; the engine goes on without it."""

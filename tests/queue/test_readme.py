@@ -25,7 +25,8 @@ SECTION = re.search(r"^## Serve rewards$(.*?)^## ", (ROOT / "README.md").read_te
 def block(language: str, place: int) -> str:
     """A fenced block of the section."""
     assert SECTION is not None
-    return re.findall(rf"^```{language}\n(.*?)^```$", SECTION[1], flags=re.MULTILINE | re.DOTALL)[place]
+    found: list[str] = re.findall(rf"^```{language}\n(.*?)^```$", SECTION[1], flags=re.MULTILINE | re.DOTALL)
+    return found[place]
 
 
 @pytest.fixture(scope="module")
