@@ -48,9 +48,18 @@ local function settle(job, row, outcome, verdict)
     return 1
 end
 
+-- The ids of a job's rollouts. Read once in a call: all rows of a large job may need theirs.
+local ids_of = {}
+local function rollout_id(job, row)
+    if not ids_of[job] then
+        local ids = redis.call('HGET', key('job', job), 'ids')
+        ids_of[job] = ids and cjson.decode(ids) or {}
+    end
+    return ids_of[job][row + 1] or ''
+end
+
 local function ungraded(job, row, reason, why)
-    local ids = redis.call('HGET', key('job', job), 'ids')
-    local id = ids and cjson.decode(ids)[row + 1] or ''
+    local id = rollout_id(job, row)
     local verdict = '{"id":' .. cjson.encode(id) .. ',"reward":null,"outcome":"ungraded","reason":"' .. reason
         .. '","explanation":' .. cjson.encode(why) .. '}'
     return settle(job, row, 'ungraded', verdict)
@@ -273,7 +282,8 @@ function ops.bury()
     redis.call('ZREM', key('workers', 'seen'), ARGV[2])
 end
 
--- seconds of a lease: what is overdue is put right. Returns the batches that lost their worker more than once or alone.
+-- seconds of a lease: what is overdue is put right. Returns the batches that lost their worker more than once. These stay
+-- leased, to nobody, until they are halved, ready again or given up: whoever asked may die before it has done so.
 function ops.reconcile()
     local lease, lost = tonumber(ARGV[2]), {}
     local last = tonumber(redis.call('GET', key('tick')) or 0)
@@ -284,22 +294,22 @@ function ops.reconcile()
     for _, batch in ipairs(redis.call('ZRANGEBYSCORE', key('deadlines'), '-inf', now, 'LIMIT', 0, 500)) do
         expire(batch)
     end
-    local dead = redis.call('ZRANGEBYSCORE', key('leased'), '-inf', now, 'LIMIT', 0, 500, 'WITHSCORES')
-    for i = 1, #dead, 2 do
-        local batch, ended = dead[i], tonumber(dead[i + 1])
-        if ended > 0 and now - last > lease / 2 then
-            -- Redis was away, so nobody could renew: no worker is to blame, and all get another lease.
+    if now - last > lease / 2 then
+        -- Redis was away, so nobody could renew: no worker is to blame, and all get another lease.
+        for _, batch in ipairs(redis.call('ZRANGEBYSCORE', key('leased'), '(0', now + lease)) do
             redis.call('ZADD', key('leased'), now + lease, batch)
-        else
-            local id = key('batch', batch)
-            local losses = redis.call('HINCRBY', id, 'losses', 1)
+        end
+    end
+    for _, batch in ipairs(redis.call('ZRANGEBYSCORE', key('leased'), '-inf', now, 'LIMIT', 0, 500)) do
+        local id = key('batch', batch)
+        -- Without a worker it is one that was returned here before, to somebody who may have died since.
+        local losses = redis.call('HINCRBY', id, 'losses', redis.call('HDEL', id, 'worker'))
+        if losses == 1 then
             redis.call('ZREM', key('leased'), batch)
-            redis.call('HDEL', id, 'worker')
-            if losses == 1 then
-                make_ready(batch)
-            else
-                lost[#lost + 1] = batch
-            end
+            make_ready(batch)
+        else
+            redis.call('ZADD', key('leased'), now + lease, batch)
+            lost[#lost + 1] = batch
         end
     end
     local gone = redis.call('ZRANGEBYSCORE', key('workers', 'seen'), '-inf', now - 3 * lease)
@@ -326,9 +336,12 @@ function ops.split()
     return 1
 end
 
--- batch: it is ready again.
+-- batch: it is ready again, unless somebody else has dealt with it and a worker has it.
 function ops.again()
-    make_ready(ARGV[2])
+    if redis.call('HEXISTS', key('batch', ARGV[2]), 'worker') == 0 then
+        redis.call('ZREM', key('leased'), ARGV[2])
+        make_ready(ARGV[2])
+    end
 end
 
 -- job: what has no verdict yet is cancelled.

@@ -43,15 +43,15 @@ def rollouts(count: int, seed: int = 0, hard: float = 0.02) -> list[dict[str, An
             row |= {"completion": f"<answer>a tale of {a % 3} cities</answer>", "reference": "a tale of 2 cities"}
             row |= {"scorer": "text"}
         else:
-            for member in range(min(4, count - len(made))):
-                made.append(
-                    {
-                        "id": f"r{seed}-{i}-{member}",
-                        "completion": f"\\boxed{{{rng.randrange(3)}}}",
-                        "group": f"g{seed}-{i}",
-                        "scorer": "majority",
-                    }
-                )
+            made += [
+                {
+                    "id": f"r{seed}-{i}-{member}",
+                    "completion": f"\\boxed{{{rng.randrange(3)}}}",
+                    "group": f"g{seed}-{i}",
+                    "scorer": "majority",
+                }
+                for member in range(min(4, count - len(made)))
+            ]
             continue
         made.append(row)
     return made
@@ -98,7 +98,7 @@ class Worker:
         self.process = subprocess.Popen(
             worker_command(["--queue", url, "--workers", "1", *arguments]),
             env={**os.environ, "PYTHONPATH": support},
-            stderr=subprocess.DEVNULL,
+            stderr=None if os.environ.get("CHAOS_LOG") else subprocess.DEVNULL,
         )
 
     @property
