@@ -168,14 +168,16 @@ class Executor:
         """Begin to score each rollout alone; call the result for the verdicts, in order and stamped."""
         rows = _Rows(scorer, rollouts, priors, traces)
         if self._cache is not None:
-            rows.keys = [
-                self._key(scorer, rows.views[i : i + 1], priors[i : i + 1] if priors else ()) for i in rows.todo
-            ]
+            with self.resources.turn:
+                rows.keys = [
+                    self._key(scorer, rows.views[i : i + 1], priors[i : i + 1] if priors else ()) for i in rows.todo
+                ]
             rows.look_up(self._known([key for key in rows.keys if key is not None]))
-        if scorer.resource is Resource.INLINE:
-            rows.score_inline()
-        elif scorer.resource is Resource.CPU:
-            rows.score_quickly()
+        with self.resources.turn:
+            if scorer.resource is Resource.INLINE:
+                rows.score_inline()
+            elif scorer.resource is Resource.CPU:
+                rows.score_quickly()
         if self._cache is not None:
             self._store(rows.settled)
         if not rows.todo:

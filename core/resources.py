@@ -34,6 +34,9 @@ class Resources:
     """Owns processes and threads; `close` ends them all."""
 
     def __init__(self, *, workers: int | None, preload: Sequence[str], memory_mb: int) -> None:
+        self.turn = threading.RLock()
+        """Held by a thread that scores in the caller. The interpreter runs one at a time anyway; where many want it,
+        one that needs it for a moment only, such as an event loop's, would wait for all the others."""
         self._memory_mb = memory_mb
         self._workers = workers
         self._preload = preload

@@ -59,8 +59,8 @@ class Service:
         """The queue, where there is one."""
         self.threads = ThreadPoolExecutor(settings.threads, thread_name_prefix="rewarden-request")
         self.reading = threading.Lock()
-        """Parsing a large body keeps the interpreter to itself. One at a time, so that the event loop has its turn
-        after each."""
+        """Held to read a body or to write an answer: these keep the interpreter to themselves when they are large. One
+        at a time, so that the event loop has its turn after each."""
         self._close_queue: Callable[[], Awaitable[None]] | None = None
         self._warming: asyncio.Task[None] | None = None
 
@@ -227,4 +227,5 @@ class _Call(Generic[Result]):
     def _finish(self, graded: Sequence[Graded]) -> Result:
         assert self._grading is not None
         self.service.recorded(self._grading.recipe, self._grading.items, graded, self.counts)
-        return self.write(graded)
+        with self.service.reading:
+            return self.write(graded)

@@ -142,6 +142,18 @@ def test_one_engine_serves_many_threads() -> None:
     assert results == {number: [number + 1] * 50 + [number] for number in range(6)}
 
 
+def test_threads_take_turns_in_what_is_scored_in_the_caller() -> None:
+    """However many threads ask, one at a time keeps the interpreter busy: an event loop beside them has its turn."""
+    own_scorers.Crowd.most = 0
+    with Engine("own_scorers:Crowd") as engine:
+        threads = [threading.Thread(target=engine.score, args=(rollouts(f"text {n}"),)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert own_scorers.Crowd.most == 1
+
+
 @pytest.mark.parametrize("scorer", ["Remote", "Resident"])
 def test_identical_work_is_done_once(scorer: str) -> None:
     """Duplicates in one request share one call, and later requests are answered by the cache."""

@@ -44,6 +44,21 @@ class Slow(Length):
         return super().score(rollouts, prior)
 
 
+class Crowd(Length):
+    """Counts the threads that are in it at once."""
+
+    name = "crowd"
+    inside = 0
+    most = 0
+
+    def score(self, rollouts: Sequence[Any], prior: Sequence[Any]) -> list[Verdict]:
+        Crowd.inside += 1
+        Crowd.most = max(Crowd.most, Crowd.inside)
+        time.sleep(0.02)
+        Crowd.inside -= 1
+        return super().score(rollouts, prior)
+
+
 class Picky(Scorer):
     """Raises on some completions, and returns rubbish on others."""
 
