@@ -16,12 +16,13 @@ def scorers() -> None:
         try:
             scorer = registry.create(name)
         except (RewardenError, ImportError) as error:
-            rows.append((name, "", "", "", "", str(error)))
+            rows.append((name, "", "", "", "", "", str(error)))
             continue
         summary = (scorer.__doc__ or "").strip().partition("\n")[0]
         need = missing(scorer.libraries)
         if need:
             summary = f"[needs {need}] {summary}"
         reads = ", ".join(scorer.reads)
-        rows.append((name, scorer.version, scorer.unit.value, scorer.resource.value, reads, summary))
-    table(rows, heads=("scorer", "version", "unit", "runs in", "reads", ""))
+        kind = registry.kind(name)
+        rows.append((name, scorer.version, kind, scorer.unit.value, scorer.resource.value, reads, summary))
+    table(rows, heads=("scorer", "version", "kind", "unit", "runs in", "reads", ""))

@@ -5,18 +5,15 @@ This is all that a network may ask for: a name that is not here is refused, what
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 from . import recipe as recipes
 from . import registry
 from .errors import PinError, RecipeError, RewardenError, UnknownScorerError
-from .recipe import Follow, Recipe, Route
+from .recipe import Follow, Part, Recipe, Route
 from .rollout import Rollout
 from .scorer import Resource, Unit
-
-_DEMAND = {Resource.INLINE: 0, Resource.CPU: 1, Resource.SANDBOX: 2, Resource.IO: 3, Resource.GPU: 4}
-"""Of several parts, the one that needs the scarcest machine says where the work is done."""
 
 
 class Catalog:
@@ -33,12 +30,12 @@ class Catalog:
         for alias in self._own:
             if not alias.replace("_", "").replace("-", "").isalnum():
                 raise RecipeError(f"a recipe cannot be offered as {alias!r}; use letters, digits, '-' and '_'")
-        unknown = self.only - {kind for name in self._all() for kind in self._kinds_or_none(name)}
-        if unknown:
-            known = sorted({kind for name in self._all() for kind in self._kinds_or_none(name)})
-            raise RecipeError(
-                f"no scorer does work of the kind {', '.join(sorted(unknown))}; known: {', '.join(known)}"
-            )
+        if self.only:
+            known = frozenset().union(*map(self._kinds_or_none, self._all()))
+            if unknown := self.only - known:
+                raise RecipeError(
+                    f"no scorer does work of the kind {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}"
+                )
 
     def names(self) -> list[str]:
         """The recipes on offer."""
@@ -72,19 +69,15 @@ class Catalog:
 
     def kinds(self, name: str) -> frozenset[str]:
         """All kinds of work under a recipe."""
-        recipe = self._recipe(name)
-        return frozenset(self._kind(name, [route]) for route in recipe.routes)
+        return frozenset(self._route_kinds(name))
 
-    def kind_of(self, name: str, rollout: Rollout) -> str | None:
-        """The kind of work that a rollout is under a recipe; None when no route takes it."""
-        recipe = self._recipe(name)
-        if recipe.then:
-            # What follows looks at the verdicts of several routes, so the whole recipe is done in one place.
-            return self._kind(name, recipe.routes)
-        for route in recipe.routes:
-            if all(condition.holds(recipes.lookup(rollout, condition.field)) for condition in route.when):
-                return self._kind(name, [route])
-        return None
+    def parts(self, name: str) -> list[Part]:
+        """The parts of a recipe that are done here."""
+        recipe = self.recipe(name)
+        steps: list[Route | Follow] = [*recipe.routes, *recipe.then]
+        if self.only:
+            steps = [step for kind in self.kinds(name) & self.only for step in self._steps(name, kind)]
+        return [part for step in steps for part in step.parts]
 
     def grouped(self, name: str, kind: str) -> bool:
         """Whether verdicts on work of this kind may depend on other rollouts than their own."""
@@ -98,9 +91,7 @@ class Catalog:
     def resource(self, name: str, kind: str) -> Resource:
         """The scarcest resource that work of this kind needs."""
         local = self.is_local(name)
-        parts = (part for step in self._steps(name, kind) for part in step.parts)
-        found = (registry.resource(part.scorer, local=local) for part in parts)
-        return max(found, key=_DEMAND.__getitem__, default=Resource.INLINE)
+        return registry.resource(recipes.most_demanding(self._steps(name, kind), local=local), local=local)
 
     def split_by_scorer(self, name: str, rollouts: Sequence[Rollout]) -> dict[str, list[int]]:
         """The rows under each recipe: `name`, or what a rollout's own `scorer` says, unless the recipe routes by that.
@@ -118,13 +109,14 @@ class Catalog:
 
     def split_by_kind(self, name: str, rollouts: Sequence[Rollout]) -> dict[str | None, list[int]]:
         """The rows of each kind of work; None for those that no route takes."""
-        base = name.partition("@")[0]
         recipe = self.recipe(name)
-        if recipe.then or all(not route.when for route in recipe.routes):
-            return {self.kind_of(base, Rollout(completion="")): list(range(len(rollouts)))}
+        kinds = self._route_kinds(name)
+        if recipe.joint or not recipe.routes[0].when:
+            return {kinds[0]: list(range(len(rollouts)))}
         rows: dict[str | None, list[int]] = {}
         for i, rollout in enumerate(rollouts):
-            rows.setdefault(self.kind_of(base, rollout), []).append(i)
+            number = recipe.route_of(rollout)
+            rows.setdefault(None if number is None else kinds[number], []).append(i)
         return rows
 
     def _recipe(self, name: str) -> Recipe:
@@ -134,9 +126,11 @@ class Catalog:
     def _steps(self, name: str, kind: str) -> list[Route | Follow]:
         """The routes of this kind, and what follows them."""
         recipe = self._recipe(name)
-        if recipe.then:
-            return [*recipe.routes, *recipe.then]
-        return [route for route in recipe.routes if self._kind(name, [route]) == kind]
+        routes = zip(recipe.routes, self._route_kinds(name), strict=True)
+        return [*(route for route, its in routes if its == kind), *recipe.then]
+
+    def _route_kinds(self, name: str) -> list[str]:
+        return recipes.kinds(self._recipe(name), local=self.is_local(name))
 
     def _all(self) -> list[str]:
         return sorted({*self._own, *recipes.builtin_names()})
@@ -144,19 +138,8 @@ class Catalog:
     def _kinds_or_none(self, name: str) -> frozenset[str]:
         try:
             return self.kinds(name)
-        except (RewardenError, ImportError):  # somebody's scorer that cannot be imported must not hide the others
+        except RewardenError:  # somebody's scorer that cannot be imported must not hide the others
             return frozenset()
-
-    def _kind(self, name: str, routes: Iterable[Route]) -> str:
-        steps: list[Route | Follow] = [*routes, *self._recipe(name).then]
-        return _most_demanding(tuple(part.scorer for step in steps for part in step.parts), self.is_local(name))
-
-
-@lru_cache(maxsize=1024)
-def _most_demanding(scorers: tuple[str, ...], local: bool) -> str:
-    """The kind of the part that needs the scarcest machine; the first of several."""
-    chosen = max(scorers, key=lambda scorer: _DEMAND[registry.resource(scorer, local=local)])
-    return registry.kind(chosen, local=local)
 
 
 @lru_cache(maxsize=1024)

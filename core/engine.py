@@ -18,7 +18,6 @@ from typing import Any, Self
 
 from . import cache as caching
 from . import recipe as recipes
-from . import registry
 from .combine import combine, with_earlier
 from .execution import Executor
 from .groups import Assembler, Group
@@ -56,11 +55,6 @@ class _Step:
     def of(cls, rule: Route | Follow, local: bool) -> _Step:
         return cls(rule, [create(part.scorer, part.config, local=local) for part in rule.parts])
 
-    @classmethod
-    def of_kinds(cls, rule: Route, only: Collection[str], local: bool) -> _Step:
-        elsewhere = only and not {registry.kind(part.scorer, local=local) for part in rule.parts} <= set(only)
-        return cls(rule, ()) if elsewhere else cls.of(rule, local)
-
 
 class Engine:
     """Scores rollouts under one recipe.
@@ -70,8 +64,8 @@ class Engine:
     none. May be used from several threads at once. Close it, or use it in a `with` block, to stop its workers. Whoever
     passes on names from a network must say `local=False`, so that they cannot name code or files.
 
-    `only`: the kinds of work that are done here; routes of other kinds take their rollouts as before, but leave them
-    ungraded. `resources`: workers shared with other engines, which whoever made them closes.
+    `only`: the kinds of work that are done here (see `recipe.kinds`); routes of other kinds take their rollouts as
+    before, but leave them ungraded. `resources`: workers shared with other engines, which whoever made them closes.
     """
 
     def __init__(
@@ -87,8 +81,12 @@ class Engine:
         if workers is not None and workers < 1:
             raise ValueError(f"workers={workers}: at least one is needed, or None for one for each core")
         self.recipe = recipes.load(recipe, local=local)
-        self._routes = [_Step.of_kinds(route, only, local) for route in self.recipe.routes]
-        self._follows = [_Step.of(follow, local) for follow in self.recipe.then]
+        routes = self.recipe.routes
+        here = [kind in only for kind in recipes.kinds(self.recipe, local=local)] if only else [True] * len(routes)
+        self._routes = [
+            _Step.of(route, local) if is_here else _Step(route, ()) for route, is_here in zip(routes, here, strict=True)
+        ]
+        self._follows = [_Step.of(follow, local) for follow in self.recipe.then] if any(here) else []
         scorers = [scorer for step in (*self._routes, *self._follows) for scorer in step.scorers]
         self._stamp = ScorerStamp(self.recipe.name, self.recipe.version, self.recipe.digest)
         preload = sorted({module for scorer in scorers for module in scorer.preload})
@@ -196,7 +194,8 @@ class Engine:
     def _needs_group(self, rollout: Rollout) -> bool:
         if self._whole_input or any(isinstance(f.rule, Follow) and f.rule.on == "group" for f in self._follows):
             return True
-        steps = [*self._follows, *([route] if (route := self._route(rollout)) is not None else [])]
+        number = self.recipe.route_of(rollout)
+        steps = self._follows if number is None else [*self._follows, self._routes[number]]
         return any(scorer.unit is not Unit.ROLLOUT for step in steps for scorer in step.scorers)
 
     # -- one chunk ----------------------------------------------------------------------------------------------------
@@ -242,24 +241,17 @@ class Engine:
         for i, rollout in enumerate(chunk):
             if verdicts[i] is not None:
                 continue
-            route = self._route(rollout)
-            if route is not None and not route.scorers:
-                parts = ", ".join(part.label for part in route.rule.parts)
+            number = self.recipe.route_of(rollout)
+            if number is not None and not routes[number].scorers:
+                parts = ", ".join(part.label for part in routes[number].rule.parts)
                 why = f"the recipe {self.recipe.name!r} sends this to {parts}, which is not graded by this service"
                 verdicts[i] = ungraded(Reason.NO_ROUTE, why, id=rollout.id)
-            elif route is not None:
-                taken.setdefault(routes.index(route), []).append(i)
+            elif number is not None:
+                taken.setdefault(number, []).append(i)
             else:
                 why = f"no route of the recipe {self.recipe.name!r} takes this rollout; add one without `when`"
                 verdicts[i] = ungraded(Reason.NO_ROUTE, why, id=rollout.id)
         return [(routes[number], rows) for number, rows in sorted(taken.items())]
-
-    def _route(self, rollout: Rollout) -> _Step | None:
-        """The first route whose conditions all hold."""
-        for route in self._routes:
-            if all(condition.holds(recipes.lookup(rollout, condition.field)) for condition in route.rule.when):
-                return route
-        return None
 
     def _begin_step(
         self,

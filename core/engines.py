@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,7 +14,7 @@ from . import cache as caching
 from . import registry
 from .catalog import Catalog
 from .engine import Engine
-from .errors import RewardenError
+from .errors import PoolError, RewardenError
 from .pool import PoolStats
 from .reasons import Reason
 from .recipe import Recipe
@@ -46,12 +47,15 @@ class Engines:
         self._engines: dict[str, Engine] = {}
         self._resources: dict[int, Resources] = {}
         """By memory of a worker, since recipes may ask for more than is usual."""
+        self._closed = False
 
     def get(self, name: str) -> Engine:
         """The engine for a recipe. Raises as `Catalog.recipe` does, and RecipeError where a scorer cannot be made."""
         recipe = self.catalog.recipe(name)
         base = name.partition("@")[0]
         with self._lock:
+            if self._closed:
+                raise PoolError("these engines are closed; make new ones, or close them later")
             engine = self._engines.get(base)
             if engine is None:
                 engine = self._engines[base] = Engine(
@@ -82,6 +86,8 @@ class Engines:
     def _score_part(self, name: str, rollouts: Sequence[Rollout]) -> list[Graded]:
         try:
             engine = self.get(name)
+        except PoolError:
+            raise
         except RewardenError as error:
             return [Graded(ungraded(Reason.NO_ROUTE, str(error), id=r.id), Trace()) for r in rollouts]
         return list(engine.stream(rollouts))
@@ -106,6 +112,7 @@ class Engines:
     def close(self) -> None:
         """Stop all workers. Work under way comes back as `ungraded: cancelled`."""
         with self._lock:
+            self._closed = True
             for resources in self._resources.values():
                 resources.close()
             if self._own_cache is not None:
@@ -118,17 +125,13 @@ class Engines:
         return self._resources[memory_mb]
 
     def _preload(self) -> list[str]:
-        """What workers import once, for every recipe that can be made here."""
+        """What workers import once, for all work that is done here."""
         modules: set[str] = set()
         for name in self.catalog.names():
-            recipe = self.catalog.recipe(name)
-            for part in (part for step in (*recipe.routes, *recipe.then) for part in step.parts):
-                try:
-                    local = self.catalog.is_local(name)
-                    if not self.catalog.only or registry.kind(part.scorer, local=local) in self.catalog.only:
-                        modules.update(registry.create(part.scorer, part.config, local=local).preload)
-                except RewardenError:
-                    continue
+            for part in self.catalog.parts(name):
+                with suppress(RewardenError):
+                    scorer = registry.create(part.scorer, part.config, local=self.catalog.is_local(name))
+                    modules.update(scorer.preload)
         return sorted(modules)
 
     def __enter__(self) -> Self:

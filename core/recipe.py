@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,7 +33,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from . import registry
 from .errors import RecipeError, UnknownScorerError
 from .extraction import reference_letter
-from .rollout import FIELDS, describe
+from .rollout import FIELDS, Rollout, describe
+from .scorer import Resource
 from .verdict import Verdict
 
 
@@ -240,6 +242,18 @@ class Recipe(_Strict):
     limits: Limits = Limits()
 
     @property
+    def joint(self) -> bool:
+        """Whether verdicts on one route depend on what came another's way, so that all is done in one place."""
+        return bool(self.then) or self.limits.incomplete_groups == "ungraded"
+
+    def route_of(self, rollout: Rollout) -> int | None:
+        """The number of the first route whose conditions all hold."""
+        for number, route in enumerate(self.routes):
+            if all(condition.holds(lookup(rollout, condition.field)) for condition in route.when):
+                return number
+        return None
+
+    @property
     def digest(self) -> str:
         """16 hex digits of all that it says."""
         text = orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
@@ -282,7 +296,12 @@ _HERE = Path(__file__).parent / "recipes"
 
 def builtin_names() -> list[str]:
     """The recipes that `load` knows by name: one for each scorer, and the files in `core/recipes/`."""
-    return sorted({*registry.names(), *(path.stem for path in _HERE.glob("*.toml"))})
+    return sorted({*registry.names(), *_files()})
+
+
+@cache
+def _files() -> frozenset[str]:
+    return frozenset(path.stem for path in _HERE.glob("*.toml"))
 
 
 def load(recipe: str | Path | Recipe, *, local: bool = False) -> Recipe:
@@ -300,15 +319,34 @@ def load(recipe: str | Path | Recipe, *, local: bool = False) -> Recipe:
             raise RecipeError(f"cannot read the recipe {text}: {error.strerror}") from None
         except UnicodeDecodeError as error:
             raise RecipeError(f"the recipe {text} is not UTF-8: {error.reason}") from None
-    path = _HERE / f"{text}.toml"
-    if text.replace("_", "").isalnum() and path.is_file():
-        return Recipe.from_toml(path.read_text(encoding="utf-8"), source=text)
+    if text in _files():
+        return Recipe.from_toml((_HERE / f"{text}.toml").read_text(encoding="utf-8"), source=text)
     if text.partition("@")[0] in registry.names() or (local and ":" in text):
         return Recipe.of(text)
     raise RecipeError(
-        f"no recipe or scorer is called {text!r}; built in: {', '.join(builtin_names())}"
+        f"no recipe or scorer is called {text[:100]!r}; built in: {', '.join(builtin_names())}"
         + ("" if local else " (files can be named only by a local user)")
     )
+
+
+_DEMAND = {Resource.INLINE: 0, Resource.CPU: 1, Resource.SANDBOX: 2, Resource.IO: 3, Resource.GPU: 4}
+
+
+def most_demanding(steps: Iterable[_Step], *, local: bool = False) -> str:
+    """The scorer of the part that needs the scarcest machine (the first of several), which says where work is done."""
+    scorers = (part.scorer for step in steps for part in step.parts)
+    return max(scorers, key=lambda scorer: _DEMAND[registry.resource(scorer, local=local)])
+
+
+def kinds(recipe: Recipe, *, local: bool = False) -> list[str]:
+    """The kind of work of each route: that of its most demanding part, or of the whole recipe where it is joint.
+
+    Raises as `registry.kind` does.
+    """
+    steps = [*recipe.routes, *recipe.then]
+    if recipe.joint:
+        return [registry.kind(most_demanding(steps, local=local), local=local)] * len(recipe.routes)
+    return [registry.kind(most_demanding([route], local=local), local=local) for route in recipe.routes]
 
 
 def check(recipe: Recipe, *, local: bool = False) -> list[str]:

@@ -95,12 +95,20 @@ def kind(name: str, *, local: bool = False) -> str:
 
 def resource(name: str, *, local: bool = False) -> Resource:
     """What a scorer runs on; the same holds as for `kind`."""
-    return Resource(getattr(_find(name, local=local), "resource", Resource.INLINE))
+    found = getattr(_find(name, local=local), "resource", Resource.INLINE)
+    try:
+        return Resource(found)
+    except ValueError as error:
+        raise RecipeError(f"scorer {name!r}: {error}") from None
 
 
 def unit(name: str, *, local: bool = False) -> Unit:
     """How many rollouts a verdict of a scorer depends on; the same holds as for `kind`."""
-    return Unit(getattr(_find(name, local=local), "unit", Unit.ROLLOUT))
+    found = getattr(_find(name, local=local), "unit", Unit.ROLLOUT)
+    try:
+        return Unit(found)
+    except ValueError as error:
+        raise RecipeError(f"scorer {name!r}: {error}") from None
 
 
 def version(name: str, *, local: bool = False) -> str:
@@ -121,7 +129,7 @@ def _find(name: str, *, local: bool) -> Scorer | Factory:
     elif base in BUILTIN:
         found = _load(BUILTIN[base])
     elif base in _entry_points():
-        found = _entry_points()[base].load()
+        found = _load_entry_point(_entry_points()[base])
     else:
         raise UnknownScorerError(f"no scorer is called {base!r}; known: {', '.join(names())}")
     return found
@@ -130,6 +138,13 @@ def _find(name: str, *, local: bool) -> Scorer | Factory:
 @cache
 def _entry_points() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def _load_entry_point(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except (Exception, SystemExit) as error:
+        raise RecipeError(f"the scorer {point.name!r} of an installed package cannot be imported: {error}") from error
 
 
 def _load(place: str) -> Any:

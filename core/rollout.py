@@ -30,7 +30,8 @@ class Message(BaseModel):
 class Tokens(BaseModel):
     """Token-level data of the completion, for the methods that need it. All lists have one entry for each token."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # A number that JSON has no form for must not become `null` on its way.
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
 
     ids: list[int] | None = None
     offsets: list[tuple[int, int, int]] | None = None
@@ -105,8 +106,9 @@ def describe(error: ValidationError) -> str:
     inner = [fault for fault in found if "list[Message]" in fault["loc"] and len(fault["loc"]) > 2]
     for fault in (inner or found)[:3]:
         place = ".".join(str(part) for part in fault["loc"] if not str(part).startswith(("list[", "str"))) or "row"
-        faults.append(f"{place}: {fault['msg'][:120]}")
-    return "; ".join(faults)
+        faults.append(f"{place[:100]}: {fault['msg'][:120]}")
+    # A key may hold lone surrogates, which no JSON can.
+    return "; ".join(faults).encode("utf-8", "replace").decode()
 
 
 class View(tuple[Any, ...]):

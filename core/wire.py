@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from .errors import RolloutError
 from .reasons import Reason
-from .rollout import FIELDS, Rollout, describe
+from .rollout import FIELDS, Rollout, Tokens, describe
 from .verdict import Verdict, ungraded
 
 SCHEMA = 1
@@ -75,22 +75,36 @@ class RequestError(RolloutError):
 
 
 _ROLLOUT = TypeAdapter(Rollout)
-_ROLLOUTS: TypeAdapter[list[Rollout]] = TypeAdapter(list[Rollout])
+_ROLLOUTS: TypeAdapter[list[Rollout]] = TypeAdapter(list[Rollout], config=ConfigDict(ser_json_inf_nan="constants"))
 
 
 def encode_rollouts(rollouts: Iterable[Rollout]) -> tuple[bytes, dict[int, str]]:
-    """A JSON list of rollouts; and the rows that no JSON can hold (lone surrogates), with why, which are left out."""
+    """A JSON list of rollouts; and the rows that no request can hold, with why, which are left out.
+
+    Those are lone surrogates, numbers that are not finite or beyond a double, and deep nesting.
+    """
     rollouts = list(rollouts)
     try:
-        return _ROLLOUTS.dump_json(rollouts, exclude_defaults=True), {}
+        return _encode(rollouts), {}
     except (PydanticSerializationError, ValueError):
         pieces, faults = [], {}
         for row, rollout in enumerate(rollouts):
             try:
-                pieces.append(_ROLLOUT.dump_json(rollout, exclude_defaults=True))
+                pieces.append(_encode([rollout])[1:-1])
             except (PydanticSerializationError, ValueError) as error:
-                faults[row] = f"cannot be written as JSON: {str(error)[:200]}"
+                faults[row] = f"cannot be sent as JSON ({_LIMITS}): {str(error)[:200]}"
         return b"[" + b",".join(pieces) + b"]", faults
+
+
+_LIMITS = "numbers must be finite, texts without lone surrogates, and values not deeply nested"
+
+
+def _encode(rollouts: list[Rollout]) -> bytes:
+    data = _ROLLOUTS.dump_json(rollouts, exclude_defaults=True)
+    # What no reader takes would else cost the other rows of its request: see `decode_request` for why two parsers.
+    orjson.loads(data)
+    from_json(b'{"rollouts":%b}' % data, allow_inf_nan=False)
+    return data
 
 
 def encode_items(items: Sequence[Item]) -> bytes:
@@ -176,8 +190,23 @@ def decode_rollouts(data: bytes) -> list[Rollout]:
     try:
         return _ROLLOUTS.validate_json(data)
     except ValidationError:
-        rows = from_json(data)
-        return [Rollout.parse({name: value for name, value in row.items() if name in FIELDS}) for row in rows]
+        try:
+            rows = from_json(data)
+        except ValueError as error:
+            raise RolloutError(f"a message of the queue is not JSON: {error}") from None
+        if not isinstance(rows, list):
+            raise RolloutError("a message of the queue must be a list of rollouts") from None
+        return [Rollout.parse(_known(row)) for row in rows]
+
+
+def _known(row: Any) -> Any:
+    """A row without the fields that are not known here."""
+    if not isinstance(row, dict):
+        return row
+    row = {name: value for name, value in row.items() if name in FIELDS}
+    if isinstance(tokens := row.get("tokens"), dict):
+        row["tokens"] = {name: value for name, value in tokens.items() if name in Tokens.model_fields}
+    return row
 
 
 def encode_verdicts(verdicts: Iterable[Verdict]) -> bytes:
@@ -185,11 +214,32 @@ def encode_verdicts(verdicts: Iterable[Verdict]) -> bytes:
     return b"[" + b",".join(verdict.to_json() for verdict in verdicts) + b"]"
 
 
+class _Written(BaseModel):
+    """The types of a verdict's fields; that they agree with each other is the Verdict's own affair."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
+
+    reward: float | None
+    outcome: str
+    reason: str | None = None
+    explanation: str = ""
+    advantage: float | list[float] | None = None
+    components: dict[str, float | None] | None = None
+    spans: list[dict[str, float]] | None = None
+    step_rewards: list[float | None] | None = None
+    evidence: dict[str, Any] | None = None
+    id: str = ""
+    scorer: dict[str, str] | None = None
+
+
 def decode_verdict(data: Any) -> Verdict:
     """A verdict as another process wrote it. Raises ValueError for what is none, or would lie."""
     try:
+        _Written.model_validate(data)
         return Verdict.from_dict(data)
-    except (TypeError, KeyError, AttributeError) as error:
+    except ValidationError as error:
+        raise ValueError(f"not a verdict: {describe(error)}") from None
+    except (TypeError, KeyError, AttributeError, OverflowError) as error:
         raise ValueError(f"not a verdict: {error}") from error
 
 

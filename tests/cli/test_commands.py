@@ -18,7 +18,7 @@ from rollout_files import GRADERS
 import rewarden
 from rewarden.cli import toml
 from rewarden.cli.console import duration
-from rewarden.core import extras
+from rewarden.core import extras, registry
 from rewarden.core.recipe import Recipe, builtin_names, load
 
 QUICK = f"{GRADERS}:Quick"
@@ -83,11 +83,13 @@ def test_verify_reads_files_and_standard_input(tmp_path: Path, run: Run) -> None
 
 
 def test_scorers_are_listed(run: Run) -> None:
-    """Each scorer has a line with its unit, where it runs and what it reads."""
+    """Each scorer has a line with its kind, its unit, where it runs and what it reads."""
     ran = run("scorers")
     assert ran.returncode == 0
     lines = {line.split()[0]: line for line in ran.stdout.splitlines() if line.strip()}
     assert {"choice", "exact", "json_schema", "majority", "math", "number", "text"} <= set(lines)
+    assert ran.stdout.split()[:3] == ["scorer", "version", "kind"]
+    assert lines["exact"].split()[2] == registry.kind("exact")
     assert "rollout" in lines["exact"]
     assert "completion, reference" in lines["exact"]
 
