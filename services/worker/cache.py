@@ -20,6 +20,14 @@ TIMEOUT_S = 1.0
 """A cache that answers later than this would cost more than it saves; the engine goes on without it."""
 
 
+_PUT = """
+for i, name in ipairs(KEYS) do
+    redis.call('SET', name, ARGV[i + 1], 'NX', 'EX', ARGV[1])
+end
+"""
+"""One command for many verdicts: to write and to answer one for each costs three times as much."""
+
+
 class RedisCache:
     """A cache that workers share, with the last verdicts in memory before it. The first verdict written stays."""
 
@@ -29,6 +37,7 @@ class RedisCache:
         self._redis: Redis = Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S)
         self._prefix = f"{prefix}verdict:".encode()
         self._expire_s = expire_s
+        self._put = self._redis.register_script(_PUT)
         self._near = MemoryCache(50_000)
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Verdict]:
@@ -47,10 +56,8 @@ class RedisCache:
 
     def put_many(self, verdicts: Mapping[Key, Verdict]) -> None:
         self._near.put_many(verdicts)
-        with self._redis.pipeline(transaction=False) as pipe:
-            for key, verdict in verdicts.items():
-                pipe.set(self._prefix + key, verdict.to_json(), nx=True, ex=self._expire_s)
-            pipe.execute()
+        names = [self._prefix + key for key in verdicts]
+        self._put(keys=names, args=[self._expire_s, *(verdict.to_json() for verdict in verdicts.values())])
 
     def close(self) -> None:
         """Give the connections back."""
