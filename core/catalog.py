@@ -47,7 +47,7 @@ class Catalog:
         Raises UnknownScorerError for a name that is not on offer, and PinError when another version is here.
         """
         base, _, pinned = name.partition("@")
-        if base not in self._own and (base not in self._all() or ":" in base):
+        if base not in self._all():
             raise UnknownScorerError(f"no recipe is called {base[:100]!r} here; on offer: {', '.join(self.names())}")
         found = self._recipe(base)
         if self.only and not self.only & self.kinds(base):

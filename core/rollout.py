@@ -107,8 +107,7 @@ def describe(error: ValidationError) -> str:
     for fault in (inner or found)[:3]:
         place = ".".join(str(part) for part in fault["loc"] if not str(part).startswith(("list[", "str"))) or "row"
         faults.append(f"{place[:100]}: {fault['msg'][:120]}")
-    # A key may hold lone surrogates, which no JSON can.
-    return "; ".join(faults).encode("utf-8", "replace").decode()
+    return "; ".join(faults)
 
 
 class View(tuple[Any, ...]):
