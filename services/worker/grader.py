@@ -37,6 +37,9 @@ DEAD = frozenset(
 )
 """What a person should look at: kept as dead letters."""
 
+_ALONE_S = 60.0
+"""How long a batch that has lost a worker waits for the others to end, and these for it, before they go on together."""
+
 
 @dataclass(slots=True)
 class _Held:
@@ -61,21 +64,37 @@ class Grader:
         self._span = tracer()
         self._lock = threading.Lock()
         self._held: dict[str, _Held] = {}
+        self._fewer = threading.Condition(self._lock)
+        self._turn = threading.Lock()
 
     def grade(self, kinds: Sequence[str]) -> bool:
-        """Grade the batch of these kinds that is due first. False when there was none."""
-        batch = self._ask(self.ledger.take(kinds, self.name))
-        if batch is None:
-            return False
-        with self._lock:
-            self.taken_at = time.monotonic()
-            self._held[batch.id] = _Held(batch, self.taken_at)
+        """Grade the batch of these kinds that is due first. False when there was none.
+
+        One that has lost a worker before is graded alone: if it kills this one too, nothing else is blamed.
+        """
+        turn = self._turn.acquire(timeout=_ALONE_S)
         try:
-            self._grade(batch)
-        finally:
+            batch = self._ask(self.ledger.take(kinds, self.name))
+            if batch is None:
+                return False
             with self._lock:
-                self._held.pop(batch.id, None)
+                self.taken_at = time.monotonic()
+                self._held[batch.id] = _Held(batch, self.taken_at)
+                if batch.losses:
+                    self._fewer.wait_for(lambda: len(self._held) == 1, _ALONE_S)
+            if batch.losses:
+                self._grade_held(batch)
+                return True
+        finally:
+            if turn:
+                self._turn.release()
+        self._grade_held(batch)
         return True
+
+    @property
+    def can_take(self) -> bool:
+        """Whether a batch could be taken at once: nobody else is at it, or grades one that has to be alone."""
+        return not self._turn.locked()
 
     def held(self, *, younger_than_s: float | None = None) -> list[str]:
         """The batches under way."""
@@ -84,6 +103,14 @@ class Grader:
             return [
                 name for name, held in self._held.items() if younger_than_s is None or now - held.since < younger_than_s
             ]
+
+    def _grade_held(self, batch: Batch) -> None:
+        try:
+            self._grade(batch)
+        finally:
+            with self._lock:
+                self._held.pop(batch.id, None)
+                self._fewer.notify_all()
 
     def _grade(self, batch: Batch) -> None:
         with self._span(f"grade {batch.recipe}", {b"traceparent": batch.trace.encode()}) as describe:

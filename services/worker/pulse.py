@@ -70,6 +70,8 @@ class Pulse:
         """Take work that nobody is woken for, in a thread: Celery may have stopped to listen after a broken line."""
         if len(self._grader.held()) >= self._slots or time.monotonic() - self._grader.taken_at < _IDLE_S:
             return
+        if not self._grader.can_take:
+            return
         kinds = (await self._ledger.depths()).kinds
         if any(kind in kinds and kinds[kind].age_s > _IDLE_S for kind in self._kinds):
             log.warning("work has waited for %.0f s without a message; taking it", _IDLE_S)

@@ -123,7 +123,8 @@ def test_lines_are_cut_in_the_middle_of_answers(redis: PrivateRedis) -> None:
             with meanwhile(chaos):
                 job = start(url)
                 found = collected(url, job)
-        assert theirs.cuts and ours.cuts
+        assert theirs.cuts
+        assert ours.cuts
     assert not differences(found, undisturbed(ROLLOUTS, 0, HARD))
 
 

@@ -103,3 +103,13 @@ async def _start_fatal(url: str, rows: list[dict[str, Any]], **options: Any) -> 
     job = await transport.start(Request(recipe="fatal", rollouts=made, key=uuid.uuid4().hex, **options))
     await transport.close()
     return job
+
+
+@pytest.mark.slow
+async def test_nobody_is_blamed_for_a_neighbour(redis: PrivateRedis) -> None:
+    """A rollout that is graded beside one that kills its worker, again and again, is not given up with it."""
+    poison = await _start_fatal(redis.url, [{"completion": "poison"}])
+    slow = await _start_fatal(redis.url, [{"completion": "slow"}])
+    with workers(redis.url, 1, "--recipe", "fatal=fatal_scorers:Fatal"):
+        assert collected(redis.url, slow)[0].reward == 1.0
+        assert collected(redis.url, poison)[0].reason is Reason.WORKER_LOST
