@@ -83,6 +83,24 @@ def test_file_path_runs(tmp_path: Path) -> None:
     assert missed(figures, timed=("short rows", "real rows")) == []
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("shared")
+def test_service_runs(tmp_path: Path) -> None:
+    """A real service says what the engine says, refuses nothing but what is too much, and answers while it is busy."""
+    sizes = ("--rows", "512", "--times", "1", "--seconds", "1", "--requests", "200")
+    figures = run("service", tmp_path, *sizes)
+    timed = ("added by HTTP", "/livez", "p99", "graded under overload", "growth")
+    assert missed(figures, timed=timed) == []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shared")
+def test_queue_runs(tmp_path: Path) -> None:
+    """A real worker behind a real Redis says what the engine says, asked directly and over HTTP."""
+    figures = run("queue", tmp_path, "--rows", "512", "--times", "1")
+    assert missed(figures, timed=("added by",)) == []
+
+
 @pytest.mark.usefixtures("shared")
 def test_a_stream_repeats_no_row() -> None:
     """Rows made from real rollouts are all different, and the same in every run."""
@@ -122,6 +140,7 @@ def test_processes_are_found_by_depth() -> None:
         assert child.pid in processes.descendants(os.getpid(), depth=1)
         assert processes.descendants(child.pid)[0] in processes.workers(os.getpid())
         assert processes.resident_mb(child.pid) > 1
+        assert 0 < processes.cpu_s(child.pid) < 60
         child.communicate(b"\n")
 
 
