@@ -212,6 +212,8 @@ class Ledger:
                 cursor = at
                 yield Arrival(cursor, row, decode_verdict(orjson.loads(verdict)))
             if not lines:
+                # Deadlines have to pass also where neither a worker nor a service lives to see to it.
+                await self.reconcile()
                 await self.status(job)
 
     async def cancel(self, job: str) -> JobStatus:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
-import uuid
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
+from fatal_jobs import WORKER, start_fatal
 from private_redis import PrivateRedis, private_redis
 from queue_workers import Worker, collected, differences, kill, rollouts, undisturbed, workers
 from service import until
@@ -75,12 +75,9 @@ def test_processes_killed_at_random(redis: PrivateRedis, seed: int) -> None:
 async def test_one_rollout_that_kills_its_worker(redis: PrivateRedis, place: int) -> None:
     """A rollout that kills every process that grades it is given up alone, and kept; the 63 beside it are graded."""
     completions = ["poison" if row == place else str(row) for row in range(64)]
-    name = f"fatal{uuid.uuid4().hex[:6]}"
-    prefix_free = [{"id": f"{name}-{row}", "completion": text} for row, text in enumerate(completions)]
-    recipe = "fatal_scorers:Fatal"
-    with workers(redis.url, 3, "--recipe", f"fatal={recipe}"):
-        job = await _start_fatal(redis.url, prefix_free)
-        found = collected(redis.url, job)
+    with workers(redis.url, 3, *WORKER):
+        job = await start_fatal(redis.url, completions)
+        found = await asyncio.to_thread(collected, redis.url, job)
     assert [row for row, verdict in enumerate(found) if not verdict.graded] == [place]
     assert found[place].reason is Reason.WORKER_LOST
     ledger = Ledger(connect(redis.url))
@@ -89,27 +86,11 @@ async def test_one_rollout_that_kills_its_worker(redis: PrivateRedis, place: int
     await ledger.close()
 
 
-async def _start_fatal(url: str, rows: list[dict[str, Any]], **options: Any) -> str:
-    """A job for the recipe that only its workers and this process know."""
-    from rewarden import Rollout
-    from rewarden.client.queue.transport import QueueTransport
-    from rewarden.client.transport import Request
-    from rewarden.core.catalog import Catalog
-    from rewarden.core.recipe import load
-
-    catalog = Catalog({"fatal": load("fatal_scorers:Fatal", local=True)})
-    transport = QueueTransport(url, catalog=catalog)
-    made = [Rollout.model_validate(row) for row in rows]
-    job = await transport.start(Request(recipe="fatal", rollouts=made, key=uuid.uuid4().hex, **options))
-    await transport.close()
-    return job
-
-
 @pytest.mark.slow
 async def test_nobody_is_blamed_for_a_neighbour(redis: PrivateRedis) -> None:
     """A rollout that is graded beside one that kills its worker, again and again, is not given up with it."""
-    poison = await _start_fatal(redis.url, [{"completion": "poison"}])
-    slow = await _start_fatal(redis.url, [{"completion": "slow"}])
-    with workers(redis.url, 1, "--recipe", "fatal=fatal_scorers:Fatal"):
-        assert collected(redis.url, slow)[0].reward == 1.0
-        assert collected(redis.url, poison)[0].reason is Reason.WORKER_LOST
+    poison = await start_fatal(redis.url, ["poison"])
+    slow = await start_fatal(redis.url, ["slow"])
+    with workers(redis.url, 1, *WORKER):
+        assert (await asyncio.to_thread(collected, redis.url, slow))[0].reward == 1.0
+        assert (await asyncio.to_thread(collected, redis.url, poison))[0].reason is Reason.WORKER_LOST

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import random
 import signal
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from typing import Any
 
 from service import PATIENCE_S, until
 
-from rewarden import Reason, RewardClient, Verdict
+from rewarden import AsyncRewardClient, Reason, RewardClient, Verdict
 from rewarden.services.embedded import worker_command
 
 WAIT_S = 90.0
@@ -73,21 +73,23 @@ def differences(found: Sequence[Verdict], wanted: Sequence[Verdict], allowed: Se
     ]
 
 
-def collected(target: str, job: str, cursor: int = 0, wait_s: float = WAIT_S) -> list[Verdict]:
+def collected(target: str, job: str, wait_s: float = WAIT_S) -> list[Verdict]:
     """The verdicts of a job in order of their rows. Each has come exactly once, within `wait_s`."""
-    end = time.monotonic() + wait_s
+    return asyncio.run(_collected(target, job, wait_s))
+
+
+async def _collected(target: str, job: str, wait_s: float) -> list[Verdict]:
     found: dict[int, Verdict] = {}
-    with RewardClient(target, retries=1000, retry_for_s=wait_s) as client:
+    async with asyncio.timeout(wait_s), AsyncRewardClient(target, retries=1000, retry_for_s=wait_s) as client:
         attached = client.attach(job)
-        for arrival in attached.verdicts(cursor):
+        async for arrival in attached.verdicts():
             assert arrival.row not in found, f"row {arrival.row} has two verdicts"
-            assert arrival.cursor == cursor + len(found) + 1
-            assert time.monotonic() < end, f"{len(found)} verdicts in {wait_s} s"
+            assert arrival.cursor == len(found) + 1
             found[arrival.row] = arrival.verdict
-        status = attached.status()
-    assert status.done == status.total
-    assert status.outcomes == Counter(verdict.outcome.value for verdict in found.values()) or cursor
-    return [found[row] for row in sorted(found)]
+        status = await attached.status()
+    assert status.done == status.total == len(found)
+    assert status.outcomes == Counter(verdict.outcome.value for verdict in found.values())
+    return [found[row] for row in range(len(found))]
 
 
 class Worker:
