@@ -17,7 +17,7 @@ from .envelope import Envelope
 from .limits import Limits
 from .problems import Problem
 from .reject import Rejection
-from .routes import health, jobs, score, scorers, status
+from .routes import health, jobs, score, scorers, status, ui
 from .service import Service
 from .settings import Settings
 
@@ -44,7 +44,7 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.service = service
-    for router in (score.router, jobs.router, scorers.router, health.router, status.router, *compat.routers):
+    for router in (score.router, jobs.router, scorers.router, health.router, status.router, ui.router, *compat.routers):
         app.include_router(router)
     openapi.install(app)
     app.add_exception_handler(Problem, _problem)
