@@ -21,8 +21,9 @@ log = logging.getLogger(__name__)
 TASK = "rewarden.grade"
 """Its one argument is the kind of work."""
 
-_MOST = 1000
-"""Messages sent at once."""
+MOST = 16
+"""Messages of a kind that are out at most: a worker that is awake goes on until nothing is ready, so more would only cost
+time. Workers that are idle all the same are woken by the next `reconcile`."""
 
 
 def queue_of(kind: str) -> str:
@@ -87,7 +88,7 @@ class Waker:
         try:
             with self._app.producer_pool.acquire(block=True, timeout=10) as producer:
                 for kind, count in counts.items():
-                    for _ in range(min(count, _MOST)):
+                    for _ in range(min(count, MOST)):
                         self._app.send_task(
                             TASK, args=(kind,), queue=queue_of(kind), producer=producer, ignore_result=True
                         )

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from ...client.queue.broker import Waker
+from ...client.queue.broker import MOST, Waker
 from ...client.queue.ledger import Ledger
 from .grader import Grader
 
@@ -91,5 +91,5 @@ async def reconcile(ledger: Ledger, waker: Waker) -> None:
     missing = {}
     for kind, depth in (await ledger.depths()).kinds.items():
         if depth.age_s > 1.0:
-            missing[kind] = depth.batches - await ledger.redis.llen(waker.messages_of(kind))
+            missing[kind] = min(depth.batches, MOST) - await ledger.redis.llen(waker.messages_of(kind))
     await waker.wake({kind: count for kind, count in missing.items() if count > 0})

@@ -88,12 +88,20 @@ def run(settings: WorkerSettings) -> None:
 def _work(settings: WorkerSettings, grader: Grader, kinds: Sequence[str], name: str) -> None:
     """Listen for messages until stopped."""
     import celery.exceptions
+    import celery.signals
 
     app = celery_app(settings.url, prefix=settings.prefix)
 
-    def grade(kind: str) -> None:
-        grader.grade([kind])
+    def grade(_: str) -> None:
+        # Whoever is awake takes what is due, of any kind, until nothing is: messages cost more than small batches.
+        while not stopping.is_set() and grader.grade(kinds):
+            pass
 
+    def stop(**_: Any) -> None:
+        stopping.set()
+
+    stopping = threading.Event()
+    celery.signals.worker_shutting_down.connect(stop, weak=False)
     app.task(grade, name=TASK, ignore_result=True)
     # Only JSON is accepted, so what Celery says of root does not hold.
     warnings.filterwarnings("ignore", category=celery.exceptions.SecurityWarning)
