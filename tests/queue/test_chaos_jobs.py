@@ -82,7 +82,7 @@ def start(url: str, count: int = ROLLOUTS, seed: int = 0, **options: Any) -> str
         return client.start_job(rollouts(count, seed, HARD), **{"key": uuid.uuid4().hex, **options}).id
 
 
-# -- what comes twice, and what gets lost --------------------------------------------------------------------------------
+# -- what comes twice, and what gets lost -----------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -94,13 +94,13 @@ def test_everything_is_delivered_twice(redis: PrivateRedis) -> None:
 
         def double() -> None:
             for name in client.scan_iter("rw:celery:rewarden.*"):
-                for message in client.lrange(name, 0, 20):  # type: ignore[union-attr]
+                for message in client.lrange(name, 0, 20):
                     client.rpush(name, message)
                     doubled["messages"] += 1
-            for batch in client.zrange("rw:leased", 0, -1):  # type: ignore[union-attr]
+            for batch in client.zrange("rw:leased", 0, -1):
                 kind = client.hget(b"rw:batch:" + batch, "kind")
                 if kind:
-                    client.zadd(b"rw:ready:" + kind, {batch: 0})  # type: ignore[operator]
+                    client.zadd(b"rw:ready:" + kind, {batch: 0})
                     doubled["batches"] += 1
 
         with again_and_again(double, 0.05):
@@ -141,7 +141,7 @@ def test_a_job_that_many_start_at_once(redis: PrivateRedis) -> None:
     assert not differences(collected(redis.url, jobs[0]), undisturbed(1000, 3, HARD))
 
 
-# -- services and clients that die ---------------------------------------------------------------------------------------
+# -- services and clients that die ------------------------------------------------------------------------------------
 
 
 class Gateway:
@@ -254,7 +254,7 @@ def test_an_embedded_queue_is_killed_and_goes_on(tmp_path: Path) -> None:
             known = gateway.kill()
             assert len(known) >= 3
             gateway.restart()
-            until(lambda known=known: not any(alive(pid) for pid in known))  # type: ignore[misc]
+            until(lambda known=known: not any(alive(pid) for pid in known))
             gateway.wait_until_ready()
         found = collected(gateway.url, job)
     assert not differences(found, undisturbed(3000, 7, HARD))

@@ -63,7 +63,7 @@ async def test_time_runs_out_while_a_batch_is_leased(redis: PrivateRedis) -> Non
             until(lambda: client.zcard("rw:leased"))
             found = await asyncio.to_thread(collected, redis.url, job)
             assert [verdict.reason for verdict in found] == [Reason.DEADLINE] * 3
-            until(lambda: b'"busy":0' in client.hvals("rw:workers")[0])  # type: ignore[index]
+            until(lambda: b'"busy":0' in client.hvals("rw:workers")[0])
         assert (await asyncio.to_thread(collected, redis.url, job)) == found
 
 
@@ -103,7 +103,7 @@ def group_rows(groups: int, members: int = 4) -> list[dict[str, Any]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", [False, True], ids=["undisturbed", "killed"])
 def test_groups_meet_from_two_jobs(redis: PrivateRedis, killed: bool) -> None:
-    """Members that two processes send are graded as one group, also when workers die in between; none is graded twice."""
+    """Members that two processes send are graded as one group, also when workers die in between; none twice."""
     rows = group_rows(300)
     halves = [rows[0::2], rows[1::2]]
     with RewardClient("local", recipe="majority") as local:

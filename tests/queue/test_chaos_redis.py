@@ -86,7 +86,7 @@ def test_redis_stands_still_for_longer_than_a_lease(redis: PrivateRedis) -> None
         redis.freeze(11.0)
         found = collected(redis.url, job)
         with redis.client() as client:
-            losses = [int(client.hget(name, "losses") or 0) for name in client.scan_iter("rw:batch:*")]  # type: ignore[arg-type]
+            losses = [int(client.hget(name, "losses") or 0) for name in client.scan_iter("rw:batch:*")]
     assert not differences(found, undisturbed(ROLLOUTS, 0, HARD))
     assert not any(losses)
 

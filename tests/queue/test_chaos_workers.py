@@ -59,7 +59,7 @@ def test_processes_killed_at_random(redis: PrivateRedis, seed: int) -> None:
     with workers(redis.url, 3) as living, RewardClient(redis.url) as client:
         until(lambda: all(worker.pool for worker in living))
         job = client.start_job(rollouts(ROLLOUTS, seed, HARD))
-        struck = []
+        struck: list[str] = []
         while len(struck) < 10 and job.status().state == "running":
             struck.append(strike(rng, redis.url, living))
             time.sleep(rng.uniform(0.2, 1.0))
