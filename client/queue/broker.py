@@ -22,8 +22,8 @@ TASK = "rewarden.grade"
 """Its one argument is the kind of work."""
 
 MOST = 16
-"""Messages of a kind that are out at most: a worker that is awake goes on until nothing is ready, so more would only cost
-time. Workers that are idle all the same are woken by the next `reconcile`."""
+"""Messages of a kind that are out at most: a worker that is awake goes on until nothing is ready, so more would only
+cost time. Workers that are idle all the same are woken by the next `reconcile`."""
 
 
 def queue_of(kind: str) -> str:
