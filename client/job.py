@@ -107,8 +107,9 @@ class AsyncJob:
 class Job:
     """A job by its id, for code that runs on no event loop. The methods are those of AsyncJob."""
 
-    def __init__(self, job: AsyncJob, loop: LoopThread) -> None:
+    def __init__(self, job: AsyncJob, loop: LoopThread, client: object) -> None:
         self.id = job.id
+        self._client = client  # which closes its connections when nobody holds it
         self._job = job
         self._loop = loop
 

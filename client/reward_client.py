@@ -170,12 +170,12 @@ class RewardClient:
         """
         session = self._ready()
         work = session.client.start_job(rollouts, key=key, timeout_s=timeout_s, group_wait_s=group_wait_s)
-        return Job(session.loop.run(work), session.loop)
+        return Job(session.loop.run(work), session.loop, self)
 
     def attach(self, job_id: str) -> Job:
         """The job of that id, whoever started it."""
         session = self._ready()
-        return Job(session.client.attach(job_id), session.loop)
+        return Job(session.client.attach(job_id), session.loop, self)
 
     # -- the rest -----------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,9 @@ from .supervisor import Supervisor
 
 _START_S = 20.0
 
+_PATIENCE_S = 5.0
+"""How long a folder that is in use is waited for."""
+
 
 class EmbeddedRedis:
     """A Redis server of our own on a Unix socket in `folder`, whose jobs outlive it there.
@@ -59,7 +62,10 @@ class EmbeddedRedis:
                 *("--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
                 *("--dir", str(self.folder), "--logfile", str(self.folder / "redis.log")),
                 *("--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
-            ]
+            ],
+            # The server holds the lock of the folder too: one that is slow to end after its service was killed must be
+            # gone before another opens its files.
+            pass_fds=[self._lock.fileno()] if self._lock is not None else [],
         )
         self._server.start()
         self._wait_until_ready()
@@ -70,9 +76,10 @@ class EmbeddedRedis:
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = (self.folder / "lock").open("w")
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._lock)
             self.socket.unlink(missing_ok=True)
         except BlockingIOError:
+            self.stop()
             raise ServiceError(f"the queue in {self.folder} is in use by another service; give --queue-dir") from None
         except OSError as error:
             raise ServiceError(f"cannot keep a queue in {self.folder}: {error.strerror}; give --queue-dir") from None
@@ -99,6 +106,18 @@ class EmbeddedRedis:
             self._server.stop(10)
         if self._lock is not None:
             self._lock.close()
+
+
+def _lock(file: IO[str]) -> None:
+    """Lock a file, waiting for a server that is on its way out. Raises BlockingIOError when it stays."""
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(0.1)
 
 
 def default_folder() -> Path:

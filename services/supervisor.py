@@ -26,7 +26,7 @@ class Supervisor:
 
     `environment` is asked before every start, so that each child can have a name of its own; `died` hears of each
     death, with the environment and the status. The thread has to live as long as the child: the kernel ends a child
-    with the thread that started it.
+    with the thread that started it. `pass_fds`: descriptors that the child holds too.
     """
 
     def __init__(
@@ -35,10 +35,12 @@ class Supervisor:
         *,
         environment: Callable[[], Mapping[str, str]] = dict,
         died: Callable[[Mapping[str, str], int], None] | None = None,
+        pass_fds: Sequence[int] = (),
     ) -> None:
         self._command = list(command)
         self._environment = environment
         self._died = died
+        self._pass_fds = tuple(pass_fds)
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
@@ -102,6 +104,7 @@ class Supervisor:
             self._command,
             env={**os.environ, **own},
             stdin=subprocess.DEVNULL,
+            pass_fds=self._pass_fds,
             # A terminal's Ctrl-C is for us; we end our children in order.
             start_new_session=True,
             preexec_fn=lambda: die_with_parent(signal.SIGTERM, parent),  # noqa: PLW1509 - imports and locks nothing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 import signal
 import subprocess
@@ -22,7 +23,8 @@ from service import PATIENCE_S, Running, running_service, until
 from rewarden import Outcome, Reason, RewardClient, Rollout
 from rewarden.client.queue.connection import connect
 from rewarden.client.queue.ledger import Ledger
-from rewarden.services.embedded import worker_command
+from rewarden.core.errors import ServiceError
+from rewarden.services.embedded import EmbeddedRedis, worker_command
 from rewarden.services.worker.cache import RedisCache
 
 ROLLOUTS = [
@@ -213,6 +215,13 @@ def test_the_client_over_jobs(service: Running, redis_url: str, target: str) -> 
         assert [arrival.cursor for arrival in job.verdicts(cursor=100)] == list(range(101, 153))
 
 
+def test_a_job_holds_its_client(service: Running) -> None:
+    """A job can be read when its client is held by nobody else."""
+    job = RewardClient(str(service), recipe="math").start_job([Rollout.parse(row) for row in ROLLOUTS])
+    gc.collect()
+    assert len(job.result()) == len(ROLLOUTS)
+
+
 def test_what_workers_graded_is_seen(service: Running) -> None:
     """Status and metrics of a service count what the workers of its queue have graded."""
     before = httpx.get(f"{service}/v1/status").json()["queue"]["graded"]
@@ -324,3 +333,21 @@ def test_a_worker_that_cannot_start_says_why(arguments: list[str], redis_url: st
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
     assert time.monotonic() - started < PATIENCE_S
+
+
+def test_a_folder_has_one_server(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """An embedded queue that is in use is refused to others, also while only its server is left."""
+    folder = tmp_path_factory.mktemp("q")
+    first, second = EmbeddedRedis(folder), EmbeddedRedis(folder)
+    first.start()
+    try:
+        with pytest.raises(ServiceError, match="in use"):
+            second.start()
+        assert first._lock is not None
+        first._lock.close()  # as when the service was killed, and its server is slow to end
+        with pytest.raises(ServiceError, match="in use"):
+            second.start()
+    finally:
+        first.stop()
+    second.start()
+    second.stop()
