@@ -130,7 +130,7 @@ class DeadLetter:
 class Ledger:
     """All that is kept in Redis. Any number of processes may use one; a call can be repeated without harm.
 
-    Redis errors come through as they are; `Retrying` connections (`connect`) have tried again before.
+    Errors of Redis come through as they are; a connection made by `connect` has tried again before.
     """
 
     def __init__(self, redis: Redis, *, prefix: str = "rw:", lease_s: float = LEASE_S) -> None:

@@ -93,11 +93,17 @@ def test_service_runs(tmp_path: Path) -> None:
     assert missed(figures, timed=timed) == []
 
 
+def test_scripts_hide_no_module() -> None:
+    """A script is run with its folder first on the path, so no name there may be one of Python's own."""
+    names = {path.stem for path in Path(peers.__file__).parent.glob("*.py")}
+    assert not names & sys.stdlib_module_names
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("shared")
-def test_queue_runs(tmp_path: Path) -> None:
+def test_jobs_run(tmp_path: Path) -> None:
     """A real worker behind a real Redis says what the engine says, asked directly and over HTTP."""
-    figures = run("queue", tmp_path, "--rows", "512", "--times", "1")
+    figures = run("jobs", tmp_path, "--rows", "512", "--times", "1")
     assert missed(figures, timed=("added by",)) == []
 
 

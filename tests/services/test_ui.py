@@ -142,7 +142,7 @@ def test_a_key_is_asked_for(browser: Any, tmp_path: Path) -> None:
         page.wait_for_selector("#key-form", state="visible")
         page.fill("#key", "rw_wrong_key")
         page.click("#key-form button")
-        page.wait_for_function("document.getElementById('key-why').textContent.includes('refused')")
+        page.locator("#key-why", has_text="refused").wait_for()
         page.fill("#key", made.stdout.strip())
         page.click("#key-form button")
         page.wait_for_selector("#key-form", state="hidden")
@@ -160,7 +160,7 @@ def test_the_queue_is_shown(browser: Any, tmp_path_factory: pytest.TempPathFacto
         rows = [{"completion": "a", "reference": "a"}] * 5
         httpx.post(f"{url}/v1/jobs", json={"recipe": "exact", "rollouts": rows}).raise_for_status()
         page.wait_for_selector("#queues tbody tr")
-        page.wait_for_function("document.querySelector('#outcomes tbody')?.innerText.includes('5')")
+        page.locator("#outcomes tbody td", has_text="5").first.wait_for()
         assert "text" in page.inner_text("#queues")
         assert page.locator("#charts svg").count() == 2
 

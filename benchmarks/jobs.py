@@ -1,6 +1,6 @@
 """What the queue costs: CPU that jobs add to a rollout.
 
-    python -m rewarden.benchmarks.queue [--rows 5120] [--times 5]
+    python -m rewarden.benchmarks.jobs [--rows 5120] [--times 5]
 
 The same real rollouts, new ones for every measurement, go through `Engine.score` in this process; through
 `RewardClient` and Redis to a worker; and as jobs through `RewardClient`, `rewarden serve` and Redis to that worker.
@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=5, help="how often each is measured")
     options = parser.parse_args()
     data.require()
-    results.save("queue", overhead(options.rows, options.times), **vars(options))
+    results.save("jobs", overhead(options.rows, options.times), **vars(options))
 
 
 if __name__ == "__main__":
