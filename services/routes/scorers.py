@@ -58,8 +58,9 @@ async def scorers(request: Request) -> Offer:
     """The recipes that a request may name, what they read, and the kinds of work under them."""
     service: Service = request.app.state.service
     recipes = await asyncio.to_thread(_offers, service.catalog)
-    kinds = sorted({kind for recipe in recipes for kind in recipe.kinds})
-    return Offer(recipes=list(recipes), kinds=kinds, version=__version__, jobs=service.queue is not None)
+    kinds = {kind for recipe in recipes for kind in recipe.kinds}
+    done = kinds & service.catalog.only if service.catalog.only else kinds
+    return Offer(recipes=list(recipes), kinds=sorted(done), version=__version__, jobs=service.queue is not None)
 
 
 @lru_cache(maxsize=8)
