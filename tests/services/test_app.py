@@ -125,9 +125,9 @@ def test_time_limit_of_a_request(gated: dict[str, Recipe]) -> None:
 def test_only_one_kind() -> None:
     """A service for one kind offers its recipes alone, and leaves rows of other kinds ungraded."""
     with running_service(only=("math",)) as url:
-        assert httpx.get(f"{url}/v1/scorers").json()["kinds"] == ["math"]
         offer = httpx.get(f"{url}/v1/scorers").json()
         assert {recipe["name"] for recipe in offer["recipes"]} == {"auto", "math"}
+        assert offer["kinds"] == ["math"]
         refused = httpx.post(f"{url}/v1/score", json={"recipe": "choice", "rollouts": [{"completion": "B"}]})
         assert (refused.status_code, refused.json()["code"]) == (404, "unknown_recipe")
         rows = [{"completion": "\\boxed{3}", "reference": "3"}, {"completion": "B", "reference": "B"}]
