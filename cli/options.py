@@ -25,7 +25,18 @@ def pairs(given: Sequence[str], option: str, form: str) -> dict[str, str]:
 
 
 def recipes_of(given: Sequence[str]) -> dict[str, Recipe]:
-    """A local user's own recipes by the alias that others name."""
-    from ..core.recipe import load
+    """A local user's own recipes by the alias that others name.
 
-    return {alias: load(place, local=True) for alias, place in pairs(given, "--recipe", "ALIAS=FILE").items()}
+    Raises RecipeError for one that cannot be used here, before anybody is told that it is on offer.
+    """
+    from ..core.errors import RecipeError
+    from ..core.recipe import builtin_names, check, load
+
+    recipes = {alias: load(place, local=True) for alias, place in pairs(given, "--recipe", "ALIAS=FILE").items()}
+    for alias, recipe in recipes.items():
+        if alias in builtin_names():
+            raise RecipeError(f"--recipe {alias}: that is a built-in recipe or scorer; offer yours under another name")
+        faults = check(recipe, local=True)
+        if faults:
+            raise RecipeError(f"--recipe {alias}: {faults[0]} (`rewarden recipe check` lists all faults)")
+    return recipes

@@ -19,7 +19,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8321,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="KIND", help="Do this kind of work alone: math, choice, code... Again for each."),
+        typer.Option(metavar="KIND", help="Do this kind of work alone, such as math or text. Again for each."),
     ] = None,
     recipe: Annotated[
         list[str] | None,

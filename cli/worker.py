@@ -29,7 +29,7 @@ def worker(
         ),
     ] = "redis://127.0.0.1:6379/0",
     queues: Annotated[
-        str, typer.Option(metavar="KINDS", help="Kinds of work, such as math,code; all when not given.")
+        str, typer.Option(metavar="KINDS", help="Kinds of work, such as math,text; all when not given.")
     ] = "",
     recipe: Annotated[
         list[str] | None,

@@ -31,8 +31,9 @@ class EmbeddedRedis:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.socket = folder / "redis.sock"
+        # The server changes into the folder, and would look for its files from there.
+        self.folder = folder.absolute()
+        self.socket = self.folder / "redis.sock"
         self._lock: IO[str] | None = None
         self._server: Supervisor | None = None
 
@@ -141,6 +142,11 @@ class EmbeddedQueue:
         """Start both; the worker comes up in the background."""
         self.redis.start()
         self._worker.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether there is a worker, or will be soon: false once it has ended for good."""
+        return self._worker.status is None
 
     def stop(self) -> None:
         """End both in good order: what the worker has begun it may finish."""

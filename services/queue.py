@@ -37,8 +37,9 @@ _READY_S = 5.0
 class Queue:
     """The queue as a service sees it. `transport` belongs to the event loop that opened it."""
 
-    def __init__(self, url: str, service: Service) -> None:
+    def __init__(self, url: str, service: Service, embedded: EmbeddedQueue | None = None) -> None:
         self.url = url
+        self._embedded = embedded
         self.transport = QueueTransport(url, catalog=service.catalog, keep_s=service.settings.keep_s)
         self.ledger: Ledger = self.transport.ledger
         self.depths: Depths | None = None
@@ -54,8 +55,9 @@ class Queue:
 
     @property
     def reachable(self) -> bool:
-        """Whether the ledger has answered of late."""
-        return time.monotonic() - self._seen < _READY_S
+        """Whether the ledger has answered of late, and our own worker, if we have one, has not ended for good."""
+        answers = time.monotonic() - self._seen < _READY_S
+        return answers and (self._embedded is None or self._embedded.alive)
 
     async def _look_for_ever(self) -> None:
         """Look at the ledger, and put right what is overdue: deadlines pass also where no worker lives."""
@@ -166,7 +168,7 @@ async def open_queue(service: Service) -> Callable[[], Awaitable[None]]:
         url = embedded.redis.url
     try:
         connect(url)
-        queue = Queue(url, service)
+        queue = Queue(url, service, embedded)
     except BaseException:
         if embedded is not None:
             embedded.stop()

@@ -146,6 +146,33 @@ def test_locks_pin_what_is_declared(root: Path) -> None:
     assert locks["run.txt"].items() <= locks["test.txt"].items()
 
 
+def test_runs_without_the_test_tools(root: Path) -> None:
+    """Nothing that users run imports a package that is locked for the tests alone."""
+    pins = {}
+    for name in ("run.txt", "test.txt"):
+        lines = (root / "requirements" / name).read_text().splitlines()
+        pins[name] = {canonicalize_name(line.partition("==")[0]) for line in lines}
+    ours = sorted({*package_folders(root)} - {root})
+    modules = [
+        f"rewarden.{'.'.join(path.relative_to(root).with_suffix('').parts)}"
+        for folder in ours
+        for path in folder.glob("*.py")
+        if path.stem not in ("__init__", "__main__")
+    ]
+    code = f"""
+import importlib, re, sys
+from importlib.metadata import packages_distributions
+for module, distributions in packages_distributions().items():
+    if {{re.sub("[-_.]+", "-", name).lower() for name in distributions}} <= {pins["test.txt"] - pins["run.txt"]}:
+        sys.modules[module] = None
+for module in {modules}:
+    importlib.import_module(module)
+from rewarden.client.queue.broker import celery_app
+print(celery_app("redis://127.0.0.1:1/0").connection_for_write().transport.driver_type)
+"""
+    assert run(code).strip() == "redis"
+
+
 def test_licence_is_apache_2(root: Path) -> None:
     """The licence is the whole Apache License 2.0, and the metadata says so."""
     text = (root / "LICENSE").read_text()

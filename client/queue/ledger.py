@@ -7,6 +7,7 @@ is neither is put right by `reconcile`. A row of a job gets one verdict, whoever
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from ...core.errors import ServiceError
 from ...core.reasons import Reason
 from ...core.rollout import Rollout
 from ...core.verdict import Verdict, ungraded
@@ -204,6 +206,8 @@ class Ledger:
     async def follow(self, job: str, cursor: int = 0) -> AsyncIterator[Arrival]:
         """Every verdict after the first `cursor`, as it arrives. Raises UnknownJobError when there is no such job."""
         total = (await self.status(job)).total
+        if cursor > total:
+            raise ServiceError(f"the job {job} has {total} rollouts, so nobody can have read {cursor} verdicts")
         while cursor < total:
             lines = await self.lines(job, cursor, wait_s=_BLOCK_MS / 1000)
             for at, row, verdict in lines:
@@ -301,6 +305,7 @@ class Ledger:
     async def dead_letters(self, *, count: int = 100, ids: Sequence[str] = ()) -> list[DeadLetter]:
         """The newest dead letters first, or those of these ids."""
         if ids:
+            ids = [one for one in ids if re.fullmatch(r"\d{1,19}-\d{1,19}", one)]
             entries = [entry for one in ids for entry in await self.redis.xrange(self._key("dead"), one, one)]
         else:
             entries = await self.redis.xrevrange(self._key("dead"), count=count)

@@ -171,6 +171,9 @@ async def read_job(
     status = await _status(queue, job, _owner(request))
     if NDJSON not in request.headers.get("accept", ""):
         return _answer(status, 200)
+    if cursor > status.total:
+        fault = f"the job has {status.total} rollouts, so nobody can have read {cursor} verdicts"
+        raise Problem("invalid_request", f"cursor: {fault}", faults=[("/query/cursor", fault)])
     return StreamingResponse(_lines(queue, job, status.total, cursor), media_type=NDJSON)
 
 

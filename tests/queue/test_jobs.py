@@ -80,14 +80,27 @@ def test_a_job_from_start_to_end(service: Running) -> None:
     assert status["outcomes"] == {"correct": 50, "incorrect": 100}
 
 
-@pytest.mark.parametrize("cursor", [1, 149, 150, 151, 10**12])
+@pytest.mark.parametrize("cursor", [1, 149, 150])
 def test_any_cursor_goes_on(service: Running, cursor: int) -> None:
-    """A stream goes on after any cursor; beyond the end it only says that the job is done."""
+    """A stream goes on after any cursor."""
     job = start(service, key="cursors").json()["id"]
     whole = lines(service, job)
     rest = lines(service, job, cursor)
     assert rest[:-1] == whole[cursor:-1]
     assert rest[-1]["state"] == "done"
+
+
+@pytest.mark.parametrize("cursor", [151, 10**12, -1, 10**30])
+def test_a_cursor_that_cannot_be(service: Running, redis_url: str, cursor: int) -> None:
+    """A cursor beyond the job is refused: whoever has it has confused two jobs, and would miss verdicts."""
+    job = start(service, key="cursors").json()["id"]
+    headers = {"Accept": "application/x-ndjson"}
+    answer = httpx.get(f"{service}/v1/jobs/{job}", params={"cursor": cursor}, headers=headers, timeout=PATIENCE_S)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
+    if 0 < cursor < 10**15:
+        for target in (str(service), redis_url):
+            with RewardClient(target) as client, pytest.raises(ServiceError, match="rollouts"):
+                list(client.attach(job).verdicts(cursor=cursor))
 
 
 def test_a_key_makes_one_job(service: Running) -> None:
@@ -302,6 +315,7 @@ def test_dead_letters_by_hand(redis_url: str) -> None:
     assert dead("show", ids[0]).returncode == 1
     assert "2 dead letters dropped" in dead("drop", *ids[1:]).stderr
     assert dead("retry").returncode == 2
+    assert dead("show", "nobody", "*", "0").returncode == 1
     assert dead("drop", "--all", ids[0]).returncode == 2
 
 
@@ -351,3 +365,36 @@ def test_a_folder_has_one_server(tmp_path_factory: pytest.TempPathFactory) -> No
         first.stop()
     second.start()
     second.stop()
+
+
+def test_recipes_are_checked_before_they_are_offered(tmp_path: Path) -> None:
+    """A recipe that cannot be used here, or hides a built-in one, stops a service and a worker with one line."""
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text('name = "mine"\n[[routes]]\nparts = [{scorer = "nobody"}]\n')
+    good = tmp_path / "good.toml"
+    good.write_text('name = "good"\n[[routes]]\nparts = [{scorer = "exact"}]\n')
+    for given in (f"mine={recipe}", "mine=no_such_module:X", f"math={good}"):
+        for command in (["serve", "--port", "0"], ["worker", "--queue", "redis://127.0.0.1:1/0"]):
+            line = [sys.executable, "-P", "-m", "rewarden.cli", *command, "--recipe", given]
+            done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+            assert done.returncode == 2, done.stderr
+            assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_relative_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An embedded queue may be kept in a folder named from here."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("q"))
+    server = EmbeddedRedis(Path("queue"))
+    server.start()
+    server.stop()
+
+
+def test_a_worker_that_ended_for_good_is_noticed(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A service whose own worker cannot start is not ready."""
+    folder = tmp_path_factory.mktemp("q")
+    with running_service(queue="embedded", queue_dir=folder) as url:
+        assert url.service.queue is not None
+        embedded = url.service.queue._embedded
+        assert embedded is not None
+        embedded._worker.stop()
+        until(lambda: httpx.get(f"{url}/readyz").status_code == 503)
