@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ..core.errors import ServiceError
 
 T = TypeVar("T")
+
+END_S = 10.0
+"""How long what is cancelled is waited for."""
 
 AHEAD = 1024
 """Items of a stream that are fetched before they are asked for."""
@@ -98,18 +102,30 @@ async def _in_lists(stream: AsyncGenerator[T]) -> AsyncGenerator[list[T]]:
                 await filling
                 return
     finally:
-        filling.cancel()
-        await asyncio.gather(filling, return_exceptions=True)
+        await end({filling})
 
 
 async def _next(lists: AsyncIterator[list[T]]) -> list[T]:
     return await anext(lists, [])
 
 
+async def end(tasks: set[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait for them, for END_S at most.
+
+    Again and again: a cancellation that meets a time-out may be taken for it by what the task awaits, and is lost.
+    """
+    until = asyncio.get_running_loop().time() + END_S
+    while tasks and asyncio.get_running_loop().time() < until:
+        for task in tasks:
+            task.cancel()
+        done, tasks = await asyncio.wait(tasks, timeout=0.5)
+        for task in done:
+            if not task.cancelled():
+                task.exception()  # nobody else will ask for it
+
+
 async def _end(last: Coroutine[Any, Any, None]) -> None:
-    tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    await last
+    await end(asyncio.all_tasks() - {cast("asyncio.Task[Any]", asyncio.current_task())})
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(last, END_S)
     await asyncio.get_running_loop().shutdown_asyncgens()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import math
 import time
@@ -11,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..client.loop import end
 from ..client.queue.broker import Waker
 from ..client.queue.connection import connect, redacted
 from ..client.queue.ledger import Depths, Ledger
@@ -145,9 +145,7 @@ class Queue:
 
     async def close(self) -> None:
         """Give the connections back."""
-        self._watch.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._watch
+        await end({self._watch})
         await asyncio.to_thread(self._waker.close)
         await self.transport.close()
 
