@@ -1,39 +1,59 @@
-"""The page at `/ui`: what the service and its queue are doing, and a form to try one rollout.
-
-Files without a build step, that load nothing from elsewhere. They need no key; what they show does.
-"""
+"""The page `/ui`: what `/v1/status` says, for people, and a rollout to try. It asks this service and nobody else."""
 
 from __future__ import annotations
 
-from importlib.resources import files
+from functools import cache
+from pathlib import Path
 
 from fastapi import APIRouter, Response
-
-from ..problems import Problem
+from fastapi.responses import RedirectResponse
 
 router = APIRouter(include_in_schema=False)
 
-_TYPES = {
-    "index.html": "text/html; charset=utf-8",
-    "style.css": "text/css; charset=utf-8",
-    "script.js": "text/javascript; charset=utf-8",
-}
+FOLDER = Path(__file__).parents[1] / "ui"
 
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+HEADERS = {
+    # The page shows what models and strangers wrote. Should any of it become markup, it still can run, load and send
+    # nothing. The icon is a data: address.
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
 
-_FILES = {name: (files(__package__.rpartition(".")[0]) / "ui" / name).read_bytes() for name in _TYPES}
-
 
 @router.get("/ui")
-@router.get("/ui/{name}")
-async def page(name: str = "index.html") -> Response:
-    """The page, and its two files."""
-    if name not in _FILES:
-        raise Problem("not_found", "the page is at /ui")
-    return Response(_FILES[name], headers=_HEADERS, media_type=_TYPES[name])
+async def page() -> Response:
+    """The page."""
+    return _file("index.html", "text/html")
+
+
+@router.get("/ui/")
+async def slash() -> Response:
+    """Leads to the page, whose links are relative to `/ui`."""
+    return RedirectResponse("../ui")
+
+
+@router.get("/ui/style.css")
+async def style() -> Response:
+    """How the page looks."""
+    return _file("style.css", "text/css")
+
+
+@router.get("/ui/script.js")
+async def script() -> Response:
+    """What the page does."""
+    return _file("script.js", "text/javascript")
+
+
+def _file(name: str, media_type: str) -> Response:
+    return Response(_content(name), media_type=media_type, headers=HEADERS)
+
+
+@cache
+def _content(name: str) -> bytes:
+    return (FOLDER / name).read_bytes()
