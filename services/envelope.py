@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 SANE = re.compile(rb"[A-Za-z0-9._:/+=-]{1,100}")
 """Request ids of callers that are taken over."""
 
-QUIET = frozenset({"/livez", "/readyz", "/metrics"})
+QUIET = frozenset({"/livez", "/readyz", "/metrics", "/v1/status", "/ui", "/ui/style.css", "/ui/script.js"})
 """Paths whose good answers are not logged."""
 
 REFUSAL_S = 1.0
